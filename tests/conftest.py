@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# scripts: one leaves the native library of its own process out, the others are for a GPU, see `make test-cuda`
+# scripts, in processes of their own: without this library's kernels, on a GPU (`make test-cuda`), on a device without
+# float64, whose backend every later test of the process would see
 collect_ignore = ["ops/cuda_emulation", "cuda"]
+collect_ignore_glob = ["without_float64/[!t]*.py"]
 
 settings.register_profile("torchcommodity", deadline=None, print_blob=True)
 settings.load_profile("torchcommodity")

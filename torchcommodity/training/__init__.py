@@ -17,7 +17,6 @@ from torchcommodity.training._covariates import add_extra_terms as add_extra_ter
 from torchcommodity.training._covariates import check_no_extra_terms as check_no_extra_terms
 from torchcommodity.training._covariates import covariate_variances as covariate_variances
 from torchcommodity.training._covariates import without_extra_terms as without_extra_terms
-from torchcommodity.training._device import Device as Device
 from torchcommodity.training._device import check_device as check_device
 from torchcommodity.training._device import limit_memory as limit_memory
 from torchcommodity.training._device import resolve_device as resolve_device
@@ -71,7 +70,6 @@ __all__ = [
     "WITHOUT_COVARIATES",
     "Baseline",
     "Checkpoint",
-    "Device",
     "Executor",
     "ExecutorName",
     "FitConfig",

@@ -7,7 +7,7 @@ from typing import Any
 
 from torchcommodity.data import Horizon, Panel, horizon_rows, row_calendar
 from torchcommodity.models import Frequency, HarGarchConfig, ModelConfig, default_config, model_name
-from torchcommodity.training._device import Device, check_device
+from torchcommodity.training._device import check_device
 from torchcommodity.training._runtime import MatmulPrecision, Precision
 
 
@@ -25,7 +25,7 @@ class TrainConfig:
     gradient_clip: float = 1.0  # maximum gradient norm
     validation_fraction: float = 0.2  # last rows of the panel, used for early stopping
     max_horizon: int = 63  # longest horizon the network corrects: longer ones have too few validation windows
-    device: Device = "cpu"  # of the training, and of the forecasts of a backtest; see `resolve_device`
+    device: str = "cpu"  # of the training, and of the forecasts of a backtest; see `resolve_device`
     precision: Precision = "32-true"
     matmul_precision: MatmulPrecision = "highest"  # see torch.set_float32_matmul_precision
     num_threads: int = 1  # a step takes microseconds: synchronizing threads would cost more than it saves

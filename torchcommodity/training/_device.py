@@ -8,7 +8,6 @@ from torch import Tensor, nn
 
 from torchcommodity.opkit import has_float64
 
-Device = str  # "auto", or a device of torch: "cpu", "cuda", "cuda:1", "mps"
 DEVICE = re.compile(r"auto|[a-z]+(:\d+)?")
 Movable = TypeVar("Movable", Tensor, nn.Module)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import torch
 from torch import nn
 
-from torchcommodity.training._device import Device, resolve_device
+from torchcommodity.training._device import resolve_device
 
 if TYPE_CHECKING:
     from lightning.fabric import Fabric
@@ -19,7 +19,7 @@ Precision = Literal["32-true", "bf16-mixed", "16-mixed"]
 MatmulPrecision = Literal["highest", "high", "medium"]
 
 
-def make_fabric(device: Device, precision: Precision, tensorboard: Path | None = None) -> "Fabric":
+def make_fabric(device: str, precision: Precision, tensorboard: Path | None = None) -> "Fabric":
     """Launch Fabric with one device per process, and with the processes of torchrun, if any.
 
     Raises:
@@ -45,7 +45,7 @@ def make_fabric(device: Device, precision: Precision, tensorboard: Path | None =
     return fabric
 
 
-def fabric_device(operation: str, device: Device, processes: int | None = None) -> dict[str, Any]:
+def fabric_device(operation: str, device: str, processes: int | None = None) -> dict[str, Any]:
     """Arguments of Fabric for a device; under torchrun, for that of each of its processes on this machine.
 
     Raises:
