@@ -13,7 +13,7 @@ from torchcommodity.models import PortfolioInputs, PortfolioLstm, PortfolioLstmC
 from torchcommodity.portfolio._performance import as_series, sharpe_ratio
 from torchcommodity.portfolio._sharpe_difference import sharpe_gain
 from torchcommodity.portfolio._tradable_panel import TradablePanel, tradable_panel
-from torchcommodity.training import Device, Progress, check_device, fabric_device, one_thread, to_device
+from torchcommodity.training import Progress, check_device, fabric_device, one_thread, to_device
 
 TRADES_PER_ROLL = 2  # the old contract is sold, the new one bought
 
@@ -33,7 +33,7 @@ class PortfolioTrainConfig:
     weight_decay: float = 0.1
     validation_fraction: float = 0.2  # last rows, used to select the epoch
     margin: float = 1.0  # required gain over the untrained portfolio in validation, in standard errors
-    device: Device = "cpu"
+    device: str = "cpu"
 
     def __post_init__(self) -> None:
         minima = {"patience": 1, "batch": 1, "learning_rate": 0, "weight_decay": 0, "margin": 0, "epochs": 0, "cost": 0}

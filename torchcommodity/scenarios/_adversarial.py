@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from torchcommodity.models import ScenarioCritic, ScenarioGenerator
-from torchcommodity.training import Device, Progress, check_device, fabric_device
+from torchcommodity.training import Progress, check_device, fabric_device
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class AdversarialConfig:
     critic_rate: float = 2e-3  # learning rate; decays linearly to zero
     betas: tuple[float, float] = (0.0, 0.9)
     average: float = 0.95  # decay of the exponential average of the generator's weights, which is the result
-    device: Device = "cpu"
+    device: str = "cpu"
 
     def __post_init__(self) -> None:
         minima = {"steps": 0, "critic_steps": 1, "batch": 2, "penalty": 0, "generator_rate": 0, "critic_rate": 0}
