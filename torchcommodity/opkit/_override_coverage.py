@@ -114,7 +114,7 @@ def override_coverage(
     Example:
         >>> import torch
         >>> from torchcommodity import opkit
-        >>> result = opkit.override_coverage(opkit.LoggingTensor)
+        >>> result = opkit.override_coverage(lambda x: opkit.MetadataTensor(x, unit="$/bbl"))
         >>> len(result.correct) > 700, result.wrong
         (True, ())
     """
