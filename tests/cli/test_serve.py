@@ -51,7 +51,8 @@ def test_fit_export_serve_on_the_default_data_show_a_page(tmp_path: Path) -> Non
             with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=30) as answer:
                 return answer.status, answer.read()
         except urllib.error.HTTPError as problem:
-            return problem.code, problem.read()
+            with problem:
+                return problem.code, problem.read()
         except OSError:
             return 0, b""
 

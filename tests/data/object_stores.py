@@ -1,7 +1,7 @@
 """A local S3 server, moto, behind a proxy that can fail: answer 503, or drop the connection inside a request."""
 
 import threading
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -20,11 +20,14 @@ class Proxy(BaseHTTPRequestHandler):
             self.server.faults.remove(fault)
             return self._drop() if not fault[1] else self._answer(fault[1], {}, b"")
         length = int(self.headers.get("Content-Length", 0))
-        connection = HTTPConnection("127.0.0.1", self.server.backend)
-        connection.request(self.command, self.path, self.rfile.read(length), dict(self.headers))
-        response = connection.getresponse()
-        headers = {name: value for name, value in response.getheaders() if name not in ("Connection", "Server", "Date")}
-        return self._answer(response.status, headers, response.read())
+        content = self.rfile.read(length)
+        # closed also when moto answers without reading the request, and sending it fails
+        with closing(HTTPConnection("127.0.0.1", self.server.backend)) as connection:
+            connection.request(self.command, self.path, content, dict(self.headers))
+            response = connection.getresponse()
+            status, headers, body = response.status, response.getheaders(), response.read()
+        own = ("Connection", "Server", "Date")
+        return self._answer(status, {name: value for name, value in headers if name not in own}, body)
 
     do_GET = do_PUT = do_HEAD = do_POST = do_DELETE = do_any  # noqa: N815
 
