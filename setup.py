@@ -1,55 +1,49 @@
-"""The native library: every ops/**/*.cpp (and *.cu where CUDA is) in one abi3, stable-ABI shared object."""
+"""Build of the native library, and of a wheel for every Python: the library holds no Python symbol."""
 
-import os
-import runpy
-import shutil
-from glob import glob
+import importlib
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 
-import torch
-from setuptools import setup
-from torch.utils.cpp_extension import CUDA_HOME, BuildExtension, CppExtension, CUDAExtension
+from setuptools import Extension, setup
+from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_ext import build_ext
 
-BUILD = "torchcommodity/opkit/_build"  # run as files: the package itself needs what is built here
-FLAGS = runpy.run_path(f"{BUILD}/flags.py")
-gencode = runpy.run_path(f"{BUILD}/architectures.py")["gencode"]
-CUDA_ASKED = os.environ.get("TORCHCOMMODITY_CUDA", "1" if CUDA_HOME and torch.version.cuda else "0") == "1"
+ROOT = Path(__file__).resolve().parent
+
+
+def import_library():
+    """`torchcommodity.opkit._build.library`, without the package, which is imported when the library is there."""
+    folder = ROOT / "torchcommodity" / "opkit" / "_build"
+    spec = spec_from_file_location("native_build", folder / "__init__.py", submodule_search_locations=[str(folder)])
+    sys.modules["native_build"] = module_from_spec(spec)
+    return importlib.import_module("native_build.library")
+
+
+library = import_library()
 
 
 def extensions():
-    if not (os.environ.get("CXX") or shutil.which("c++")):
-        return []  # without a compiler every operator runs through its reference, slower
-    cuda = glob("torchcommodity/ops/**/*.cu", recursive=True) if CUDA_ASKED else []
-    return [
-        (CUDAExtension if cuda else CppExtension)(
-            "torchcommodity._C",
-            sorted(glob("torchcommodity/ops/**/*.cpp", recursive=True) + cuda),
-            include_dirs=[os.path.abspath("torchcommodity/ops/_csrc")],
-            extra_compile_args={
-                "cxx": [*FLAGS["CXX_FLAGS"]],
-                "nvcc": [*FLAGS["NVCC_FLAGS"], *(gencode() if cuda else ())],
-            },
-            py_limited_api=True,
-        )
-    ]
+    if not library.has_compiler():
+        return []  # every operator runs through its reference, slower, and the package says so
+    sources = [str(path.relative_to(ROOT)) for path in library.sources(library.has_cuda())]
+    return [Extension("torchcommodity._C", sources)]
 
 
-class Build(BuildExtension):
-    """An operator's .cpp and .cu have one stem: each gets an object file of its own."""
+class Build(build_ext):
+    def get_ext_filename(self, name):
+        return str(Path(*name.split(".")).with_name(library.NAME))
 
-    def build_extensions(self):
-        self.build_temp = os.path.abspath("build/temp")  # an editable install would compile everything anew each time
-        named = self.compiler.object_filenames
-
-        def object_filenames(sources, *args, **kwargs):
-            objects = zip(sources, named(sources, *args, **kwargs))
-            return [f"{name[:-2]}.cuda.o" if source.endswith(".cu") else name for source, name in objects]
-
-        self.compiler.object_filenames = object_filenames
-        super().build_extensions()
+    def build_extension(self, extension):
+        # outside setuptools' temporary folder: an editable install would compile everything anew each time
+        folder = ROOT / "build" / "temp"
+        library.build_library(Path(self.get_ext_fullpath(extension.name)), folder, library.has_cuda())
 
 
-setup(
-    ext_modules=extensions(),
-    cmdclass={"build_ext": Build},
-    options={"bdist_wheel": {"py_limited_api": "cp310"}},
-)
+class Wheel(bdist_wheel):
+    def get_tag(self):
+        platform = super().get_tag()[2]
+        return "py3", "none", platform
+
+
+setup(ext_modules=extensions(), cmdclass={"build_ext": Build, "bdist_wheel": Wheel})

@@ -26,7 +26,7 @@ _LIBRARIES: list[Path] = []  # in the order in which they were loaded
 
 
 def load_native_library(folder: Path, stem: str = "_C") -> Native:
-    """Load `stem*.so` from `folder`.
+    """Load `stem*.so` from `folder`; of several, the newest.
 
     Call it before creating the records of the library's operators: the library declares their schemas. With
     `TORCHCOMMODITY_NATIVE=0` in the environment no library is loaded, and operators run through their references.
@@ -53,14 +53,15 @@ def _enabled() -> bool:
 def _load(folder: Path, stem: str) -> Native:
     if not _enabled():
         return Native(None, "disabled by TORCHCOMMODITY_NATIVE=0")
-    paths = sorted([*folder.glob(f"{stem}*.so"), *folder.glob(f"{stem}*.pyd")])
+    paths = [*folder.glob(f"{stem}*.so"), *folder.glob(f"{stem}*.pyd")]
     if not paths:
         return Native(None, f"no {stem}*.so in {folder}; build it with: pip install -e . --no-build-isolation")
+    newest = max(paths, key=lambda path: path.stat().st_mtime)
     try:
-        load_library(paths[0])
+        load_library(newest)
     except OSError as error:
         return Native(None, str(error))
-    return Native(paths[0])
+    return Native(newest)
 
 
 def load_library(path: Path) -> None:

@@ -1,7 +1,4 @@
-"""GPU architectures of a build: the argument, TORCH_CUDA_ARCH_LIST, the GPUs of this machine, or a default.
-
-It imports nothing of this package, so that `setup.py` can run the file before anything is built.
-"""
+"""GPU architectures of a build: the argument, TORCH_CUDA_ARCH_LIST, the GPUs of this machine, or a default."""
 
 import difflib
 import os

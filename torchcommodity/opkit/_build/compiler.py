@@ -6,15 +6,18 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from torchcommodity.opkit._build.architectures import gencode
-from torchcommodity.opkit._build.extension import INCLUDE
-from torchcommodity.opkit._build.flags import CXX_FLAGS, NVCC_FLAGS
+from .architectures import gencode
+from .cache import digest
+from .flags import CXX_FLAGS, NVCC_FLAGS
+
+INCLUDE = Path(__file__).parent.parent / "include"
 
 
 class BuildError(RuntimeError):
@@ -32,24 +35,29 @@ class Toolchain:
     gencode: tuple[str, ...] = ()
     cuda: bool = False  # whether there are .cu files
     verbose: bool = False
+    compiler: tuple[str, ...] = ()  # command of the C++ compiler; default: CXX, or c++
+    torch: Path | None = None  # folder of torch's headers and libraries; default: the installed torch
+    platform: str = sys.platform  # that the library is for
+    precompiled: Path | None = None  # a header to compile once, which then begins every .cpp
 
     def compile_command(self, source: Path, target: Path) -> list[str]:
         headers = [f"-I{folder}" for folder in (INCLUDE, *self.include)]
-        headers += [word for folder in _torch_headers() for word in ("-isystem", str(folder))]  # nvcc wants two words
+        headers += [word for folder in self._torch_headers() for word in ("-isystem", str(folder))]  # two, for nvcc
         if source.suffix == ".cu":
             host = ["-Xcompiler", "-fPIC"]
             compiler = [nvcc(), *NVCC_FLAGS, *self.gencode, *host, *self.cuda_cflags]
         else:
-            compiler = [cxx(), *CXX_FLAGS, "-fPIC", *self.cflags]
-        return [*compiler, *headers, "-c", str(source), "-o", str(target)]
+            compiler = [*(self.compiler or cxx()), *CXX_FLAGS, "-fPIC", *self.cflags]
+        language = ["-x", "c++-header"] if source.suffix == ".h" else ["-c"]
+        return [*compiler, *headers, *language, str(source), "-o", str(target)]
 
     def link_command(self, objects: Sequence[Path], target: Path) -> list[str]:
-        mac = sys.platform == "darwin"
+        mac = self.platform == "darwin"
         shared = ["-dynamiclib", "-undefined", "dynamic_lookup"] if mac else ["-shared"]
-        linker = nvcc() if self.cuda else cxx()  # nvcc knows the path of CUDA's runtime
-        libraries = [f"-L{_torch_folder() / 'lib'}", *_libraries(self.cuda)]
+        linker = [nvcc()] if self.cuda else self.compiler or cxx()  # nvcc knows the path of CUDA's runtime
+        libraries = [f"-L{self._torch_folder() / 'lib'}", *self._libraries()]
         ldflags = map(_for_nvcc, self.ldflags) if self.cuda else self.ldflags
-        return [linker, *shared, *map(str, objects), *libraries, *ldflags, "-o", str(target)]
+        return [*linker, *shared, *map(str, objects), *libraries, *ldflags, "-o", str(target)]
 
     def commands(self) -> list[list[str]]:
         """All that decides what a library holds but the sources: part of its key in the cache."""
@@ -58,22 +66,77 @@ class Toolchain:
         return [*(self.compile_command(source, target) for source in sources), self.link_command([], target)]
 
     def build(self, sources: Sequence[Path], folder: Path, target: Path) -> None:
-        """Compile the sources in parallel, with object files in `folder`, and link them into `target`."""
-        objects = [folder / f"{i}.o" for i in range(len(sources))]
-        with ThreadPoolExecutor(max_workers=min(len(sources), os.cpu_count() or 1)) as pool:
-            list(pool.map(lambda pair: self._run(self.compile_command(*pair), folder), zip(sources, objects)))
-        self._run(self.link_command(objects, target), folder)
+        """Compile the sources in parallel, with object files in `folder`, and link them into `target`.
 
-    def _run(self, command: list[str], folder: Path) -> None:
-        try:
-            process = subprocess.run(command, capture_output=True, text=True, check=False)
-        except FileNotFoundError:
-            raise BuildError(f"{command[0]}: no such compiler") from None
-        if self.verbose:
-            sys.stdout.write(f"{shlex.join(command)}\n{process.stdout}{process.stderr}")
-        if process.returncode:
-            output = (process.stderr or process.stdout).replace(f"{folder}{os.sep}", "")
-            raise BuildError(_first_error(output, command[0]))
+        A source that was compiled into `folder` before is compiled again only if it, one of its headers, the command
+        or torch has changed. Object files that no longer belong to the library are deleted.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        toolchain = self._precompile(self.precompiled, folder) if self.precompiled else self
+        objects = [folder / f"{source.name}-{toolchain._key(source)}.o" for source in sources]
+        toolchain._compile_all(dict(zip(sources, objects)))
+        for stale in set(folder.glob("*.o")) - set(objects):
+            stale.unlink()
+        _run(self.link_command(objects, target), folder, self.verbose)
+
+    def _precompile(self, source: Path, folder: Path) -> "Toolchain":
+        """A toolchain whose .cpp files begin with the precompiled header."""
+        header = folder / f"precompiled-{self._key(source)}.h"
+        compiled = header.with_suffix(".h.gch")
+        if not compiled.exists():
+            for stale in folder.glob("precompiled-*"):
+                stale.unlink()
+            header.write_text(f'#include "{source.resolve()}"\n')  # read if the .gch does not fit
+            self._compile(header, compiled)
+        return replace(self, cflags=(*self.cflags, "-include", str(header)), precompiled=None)
+
+    def _compile_all(self, objects: Mapping[Path, Path]) -> None:
+        with ThreadPoolExecutor(max_workers=_jobs()) as pool:
+            compilations = [pool.submit(self._compile, *pair) for pair in objects.items() if not pair[1].exists()]
+            try:
+                for compilation in as_completed(compilations):
+                    compilation.result()
+            except BuildError:
+                pool.shutdown(cancel_futures=True)  # of several errors, the first
+                raise
+
+    def _compile(self, source: Path, target: Path) -> None:
+        partial = target.with_suffix(".partial")  # an interrupted compilation leaves no object file
+        _run(self.compile_command(source, partial), target.parent, self.verbose)
+        os.replace(partial, target)
+
+    def _key(self, source: Path) -> str:
+        version = (self._torch_folder() / "version.py").read_text()
+        return digest([source], (INCLUDE, *self.include), version, *self.compile_command(source, Path("target")))
+
+    def _torch_folder(self) -> Path:
+        return self.torch or torch_folder()
+
+    def _torch_headers(self) -> list[Path]:
+        include = self._torch_folder() / "include"
+        return [include, include / "torch/csrc/api/include"]
+
+    def _libraries(self) -> list[str]:
+        # torch without CUDA has no libtorch_cuda to link; loading the library then fails with an explanation
+        has_cuda = self.cuda and list((self._torch_folder() / "lib").glob("libtorch_cuda.*"))
+        return [f"-l{name}" for name in ("torch", "torch_cpu", "c10", *(["torch_cuda"] if has_cuda else []))]
+
+
+def _jobs() -> int:
+    """How many compilers run at once: MAX_JOBS, as for torch's own builds, or one on each processor."""
+    return int(os.environ.get("MAX_JOBS") or os.cpu_count() or 1)
+
+
+def _run(command: list[str], folder: Path, verbose: bool) -> None:
+    try:
+        process = subprocess.run(command, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        raise BuildError(f"{command[0]}: no such compiler") from None
+    if verbose:
+        sys.stdout.write(f"{shlex.join(command)}\n{process.stdout}{process.stderr}")
+    if process.returncode:
+        output = (process.stderr or process.stdout).replace(f"{folder}{os.sep}", "")
+        raise BuildError(_first_error(output, command[0]))
 
 
 def make_toolchain(
@@ -105,16 +168,18 @@ def _sequence(operation: str, argument: str, values: Sequence[Any]) -> tuple[Any
     return tuple(values)
 
 
-def cxx() -> str:
-    path = os.environ.get("CXX") or shutil.which("c++")
-    if not path:
+def cxx() -> tuple[str, ...]:
+    """Command of the C++ compiler. CXX may hold arguments: "ccache g++"."""
+    command = shlex.split(os.environ.get("CXX", "")) or [shutil.which("c++") or ""]
+    if not command[0]:
         raise BuildError("no C++ compiler: install g++ or clang++, or set the environment variable CXX")
-    return path
+    return tuple(command)
 
 
 def nvcc() -> str:
     home = os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH")
-    path = shutil.which("nvcc", path=str(Path(home) / "bin")) if home else shutil.which("nvcc")
+    usual = shutil.which("nvcc") or shutil.which("nvcc", path="/usr/local/cuda/bin")
+    path = shutil.which("nvcc", path=str(Path(home) / "bin")) if home else usual
     if not path:
         raise BuildError("no nvcc for the CUDA sources: install the CUDA toolkit, or set CUDA_HOME to its folder")
     return path
@@ -128,21 +193,12 @@ def _for_nvcc(flag: str) -> str:
     return flag if known else f"-Xcompiler={flag}"
 
 
-def _torch_folder() -> Path:
-    import torch
-
-    return Path(torch.__file__).parent
-
-
-def _torch_headers() -> list[Path]:
-    include = _torch_folder() / "include"
-    return [include, include / "torch/csrc/api/include"]
-
-
-def _libraries(cuda: bool) -> list[str]:
-    # torch without CUDA has no libtorch_cuda to link; loading the library then fails with an explanation
-    has_cuda = cuda and list((_torch_folder() / "lib").glob("libtorch_cuda.*"))
-    return [f"-l{name}" for name in ("torch", "torch_cpu", "c10", *(["torch_cuda"] if has_cuda else []))]
+def torch_folder() -> Path:
+    """Folder of the installed torch, which is not imported."""
+    torch = find_spec("torch")
+    if not torch or not torch.origin:
+        raise BuildError("torch is not installed: a native build needs its headers")
+    return Path(torch.origin).parent
 
 
 def _first_error(output: str, compiler: str) -> str:

@@ -3,16 +3,14 @@
 import os
 import shutil
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torchcommodity.opkit._build.architectures import gencode
+from torchcommodity.opkit._build.compiler import INCLUDE
 from torchcommodity.opkit._build.flags import CXX_FLAGS, NVCC_FLAGS
 
 if TYPE_CHECKING:
     from setuptools import Extension
-
-INCLUDE = Path(__file__).parent.parent / "include"
 
 
 def extension(

@@ -1,7 +1,4 @@
-"""Compiler flags of every native build: the stable ABI, the optimization of loops.
-
-It imports nothing of this package, so that `setup.py` can run the file before anything is built.
-"""
+"""Compiler flags of every native build: the stable ABI, the optimization of loops."""
 
 STABLE_ABI = "-DTORCH_TARGET_VERSION=0x020a000000000000"  # one library for every torch from 2.10 on
 CXX_FLAGS = (

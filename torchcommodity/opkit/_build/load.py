@@ -10,8 +10,7 @@ import torch
 
 from torchcommodity.opkit import _native as native
 from torchcommodity.opkit._build import cache, inline
-from torchcommodity.opkit._build.compiler import Toolchain, make_toolchain
-from torchcommodity.opkit._build.extension import INCLUDE
+from torchcommodity.opkit._build.compiler import INCLUDE, Toolchain, make_toolchain
 
 _LOADED: dict[str, str] = {}  # namespace -> key of the build that is loaded
 

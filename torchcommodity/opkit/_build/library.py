@@ -1,0 +1,62 @@
+"""The native library of this package: every ops/**/*.cpp, and every *.cu where torch has CUDA, in one shared object.
+
+It holds no Python symbol: `torch.ops.load_library` loads it in every Python, and in every torch from 2.10 on.
+"""
+
+import os
+import runpy
+from pathlib import Path
+from typing import Any
+
+from .architectures import gencode
+from .compiler import BuildError, Toolchain, cxx, nvcc, torch_folder
+
+PACKAGE = Path(__file__).resolve().parents[2]
+HEADERS = PACKAGE / "ops" / "_csrc"
+NAME = "_C.so"
+
+
+def sources(cuda: bool = False) -> list[Path]:
+    """The sources, in the same order on every machine."""
+    patterns = ("*.cpp", "*.cu") if cuda else ("*.cpp",)
+    return sorted(path for pattern in patterns for path in (PACKAGE / "ops").rglob(pattern))
+
+
+def build_library(target: Path, folder: Path, cuda: bool = False, **settings: Any) -> None:
+    """Write the library to `target`. `folder` keeps the object files, so that the next build compiles what changed.
+
+    Args:
+        target: path of the library.
+        folder: folder of the object files, one for each set of settings.
+        cuda: compile the .cu files.
+        settings: of `Toolchain`, to build for another platform: `compiler`, the command of a C++ compiler; `torch`, the
+            folder of a torch for that platform; `platform`, "linux" or "darwin"; `ldflags`.
+    """
+    toolchain = Toolchain(
+        include=(HEADERS,),
+        precompiled=HEADERS / "native.h",
+        cuda=cuda,
+        gencode=tuple(gencode()) if cuda else (),
+        cuda_cflags=("--expt-relaxed-constexpr",),
+        **settings,
+    )
+    target.parent.mkdir(parents=True, exist_ok=True)
+    toolchain.build(sources(cuda), folder, target)
+
+
+def has_compiler() -> bool:
+    try:
+        return bool(cxx())
+    except BuildError:
+        return False
+
+
+def has_cuda() -> bool:
+    """Whether to compile the .cu files: TORCHCOMMODITY_CUDA, else whether torch has CUDA and nvcc is installed."""
+    if setting := os.environ.get("TORCHCOMMODITY_CUDA"):
+        return setting == "1"
+    version = runpy.run_path(str(torch_folder() / "version.py"))
+    try:
+        return bool(version["cuda"] and nvcc())
+    except BuildError:
+        return False
