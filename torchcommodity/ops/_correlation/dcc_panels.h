@@ -30,7 +30,7 @@ template <typename Body>
 void for_each_panel(const Panels& panels, int64_t doubles, const Body& body) {
   const int64_t work = std::max<int64_t>(1, panels.steps * panels.assets * panels.assets);
   const int64_t grain = std::max<int64_t>(1, kGrain / work);
-  torch::stable::parallel_for(0, panels.batch, grain, [&](int64_t first, int64_t last) {
+  parallel_for(0, panels.batch, grain, [&](int64_t first, int64_t last) {
     std::vector<double> memory(doubles);
     for (int64_t panel = first; panel < last; ++panel) body(panel, memory.data());
   });

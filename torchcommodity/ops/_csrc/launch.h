@@ -8,7 +8,7 @@
 #include "native.h"
 
 #define COMMODITY_CUDA(name) \
-  STABLE_TORCH_LIBRARY_IMPL(commodity, CUDA, m) { m.impl(#name, TORCH_BOX(&name)); }
+  STABLE_TORCH_LIBRARY_IMPL(commodity, CUDA, m) { m.impl(#name, COMMODITY_BOX(name)); }
 
 namespace commodity {
 

@@ -15,6 +15,7 @@
 #include <tuple>
 #include <vector>
 
+#include "errors.h"
 #include "portable.h"
 
 #if defined(__linux__)
@@ -57,7 +58,7 @@ void for_each_block(const Panels& panels, const Body& body, int64_t max_columns 
   const int64_t average = (panels.assets + blocks - 1) / blocks, block = (average + 7) / 8 * 8;
   const int64_t elements = std::max<int64_t>(1, panels.steps * std::min(block, panels.assets));
   const int64_t grain = std::max<int64_t>(1, kGrain / elements);
-  torch::stable::parallel_for(0, panels.batch * blocks, grain, [&](int64_t begin, int64_t end) {
+  parallel_for(0, panels.batch * blocks, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin, merged = 1; i < end; i += merged) {
       const int64_t first = (i % blocks) * block;
       merged = std::max<int64_t>(1, std::min({end - i, blocks - i % blocks, max_columns / block}));
@@ -75,7 +76,7 @@ inline Tensor on_huge_pages(Tensor y) {
   const uintptr_t first = (begin + page - 1) / page, last = (begin + y.numel() * y.element_size()) / page;
   if (first >= last) return y;
   madvise(reinterpret_cast<void*>(first * page), (last - first) * page, MADV_HUGEPAGE);
-  torch::stable::parallel_for(first, last, 1, [](int64_t from, int64_t to) {
+  parallel_for(first, last, 1, [](int64_t from, int64_t to) {
     for (int64_t i = from; i < to; ++i) *reinterpret_cast<volatile char*>(i * page) = 0;
   });
 #endif
@@ -110,4 +111,4 @@ inline int64_t limit_window(int64_t window, int64_t steps) { return std::min(win
 // Registers the CPU kernel, and the schema, so that a compiled model runs in a process without the Python package.
 #define COMMODITY_OPERATOR(name, schema)                               \
   STABLE_TORCH_LIBRARY_FRAGMENT(commodity, m) { m.def(#name schema); } \
-  STABLE_TORCH_LIBRARY_IMPL(commodity, CPU, m) { m.impl(#name, TORCH_BOX(&name)); }
+  STABLE_TORCH_LIBRARY_IMPL(commodity, CPU, m) { m.impl(#name, COMMODITY_BOX(name)); }

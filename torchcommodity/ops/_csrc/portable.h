@@ -6,5 +6,12 @@
 #if defined(__CUDACC__)
 #define COMMODITY_INLINE __host__ __device__ __forceinline__
 #else
-#define COMMODITY_INLINE inline
+#define COMMODITY_INLINE inline __attribute__((always_inline))
+#endif
+
+// Iterations of the loop that follows do not depend on each other, whatever the compiler can prove.
+#if defined(__clang__)
+#define COMMODITY_IVDEP _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define COMMODITY_IVDEP _Pragma("GCC ivdep")
 #endif

@@ -36,7 +36,7 @@ void for_each_window_block(const Panels& panels, int64_t window, int64_t channel
   if (panels.batch == 0) return;
   const int64_t strips = (panels.assets + kStrip - 1) / kStrip, blocks = (panels.steps + window - 1) / window;
   const int64_t grain = std::max<int64_t>(1, kGrain / (window * std::min(kStrip, panels.assets)));
-  torch::stable::parallel_for(0, panels.batch * strips * blocks, grain, [&](int64_t from, int64_t to) {
+  parallel_for(0, panels.batch * strips * blocks, grain, [&](int64_t from, int64_t to) {
     const std::unique_ptr<number_t[]> scratch(new number_t[channels * window * columns]);
     for (int64_t i = from; i < to; ++i) {
       const int64_t begin = i % blocks * window, first = i / blocks % strips * kStrip;

@@ -52,7 +52,7 @@ struct ProductShape {
   template <typename Body>
   void for_each_part(const Body& body) const {
     const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, rows * channels * inner));
-    torch::stable::parallel_for(0, parts, grain, [&](int64_t begin, int64_t end) {
+    parallel_for(0, parts, grain, [&](int64_t begin, int64_t end) {
       for (int64_t part = begin; part < end; ++part) body(part, part * rows, std::min(outer, (part + 1) * rows));
     });
   }
@@ -62,12 +62,12 @@ struct ProductShape {
   void for_each_value(int64_t first, int64_t last, const Body& body) const {
     for (int64_t row = first; row < last; ++row) {
       if (inner == 1) {
-#pragma GCC ivdep  // indices differ
+        COMMODITY_IVDEP  // indices differ
         for (int64_t c = 0; c < channels; ++c) body(row * channels + c, c);
         continue;
       }
       for (int64_t c = 0, i = row * channels * inner; c < channels; ++c, i += inner) {
-#pragma GCC ivdep
+        COMMODITY_IVDEP
         for (int64_t j = 0; j < inner; ++j) body(i + j, c);
       }
     }
@@ -82,7 +82,7 @@ struct ProductShape {
         scalar_t lanes[N][kLanes] = {};
         for (int64_t j = 0; j < inner; j += kLanes) {
           const int64_t width = std::min(kLanes, inner - j);
-#pragma GCC ivdep
+          COMMODITY_IVDEP
           for (int64_t lane = 0; lane < width; ++lane) {
             const std::array<scalar_t, N> values = terms(i + j + lane, c);
             for (size_t n = 0; n < N; ++n) lanes[n][lane] += values[n];
@@ -97,7 +97,7 @@ struct ProductShape {
     std::vector<scalar_t> sums(N * channels);
     scalar_t* row_sums = sums.data();
     for (int64_t row = first; row < last; ++row) {
-#pragma GCC ivdep  // the sums do not alias the values
+      COMMODITY_IVDEP  // the sums do not alias the values
       for (int64_t c = 0; c < channels; ++c) {
         const std::array<scalar_t, N> values = terms(row * channels + c, c);
         for (size_t n = 0; n < N; ++n) row_sums[n * channels + c] += values[n];

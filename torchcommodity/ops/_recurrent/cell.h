@@ -33,7 +33,7 @@ COMMODITY_SIMD void cell_step_backward(int64_t hidden, const scalar_t* __restric
 template <typename Body>
 void for_each_sample(int64_t samples, int64_t hidden, const Body& body) {
   const int64_t grain = std::max<int64_t>(1, kGrain / kCellCost / std::max<int64_t>(1, hidden));
-  torch::stable::parallel_for(0, samples, grain, [&](int64_t begin, int64_t end) {
+  parallel_for(0, samples, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) body(i, i * hidden);
   });
 }

@@ -28,7 +28,7 @@ void join(const Tensor& input, const Tensor& h, Tensor& joined, Tensor& missing)
   scalar_t* out = joined.mutable_data_ptr<scalar_t>();
   bool* is_missing = missing.mutable_data_ptr<bool>();
   const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, columns));
-  torch::stable::parallel_for(0, input.size(0), grain, [&](int64_t begin, int64_t end) {
+  parallel_for(0, input.size(0), grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       scalar_t* row = out + i * columns;
       std::copy_n(h_in + i * hidden, hidden, row);

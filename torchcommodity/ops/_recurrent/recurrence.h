@@ -67,7 +67,7 @@ struct Block {
       return;
     }
     const int64_t width = hidden, gate_stride = padded;
-#pragma GCC ivdep  // otherwise the inlined pointers may alias, which prevents vectorization
+    COMMODITY_IVDEP  // otherwise the inlined pointers may alias, which prevents vectorization
     for (int64_t j = 0; j < width; ++j) {
       scalar_t z[G];
       for (int g = 0; g < G; ++g) z[g] = projected[g * width + j] + recurrent[g * gate_stride + j];
@@ -108,7 +108,7 @@ struct Block {
     for (int64_t j = 0; j < hidden; ++j) d_h_total[j] = d_h[j] + grad_h[j], d_c[j] += grad_c[j];
     if (layer.missing[row]) return void(std::fill_n(to, G * hidden, scalar_t(0)));
     const int64_t width = hidden, gate_stride = padded;
-#pragma GCC ivdep
+    COMMODITY_IVDEP
     for (int64_t j = 0; j < width; ++j) {
       scalar_t z[G], d_z[G];
       for (int g = 0; g < G; ++g) z[g] = projected[g * width + j] + recurrent[g * gate_stride + j];
@@ -179,14 +179,13 @@ void for_each_block_of_series(const Layer<scalar_t>& layer, int64_t series, cons
   const auto weights_transposed = pack_backward(weight, with_backward ? layer.hidden : 0, Cell::kGates);
   const int64_t blocks = (series + kBlockSeries - 1) / kBlockSeries,
                 work = kBlockSeries * layer.steps * layer.hidden * Cell::kGates;
-  torch::stable::parallel_for(0, blocks, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, work)),
-                              [&](int64_t begin, int64_t end) {
-                                for (int64_t i = begin; i < end; ++i) {
-                                  Block<Cell, scalar_t> block{layer, weights, weights_transposed, i * kBlockSeries,
-                                                              std::min(kBlockSeries, series - i * kBlockSeries)};
-                                  body(block);
-                                }
-                              });
+  parallel_for(0, blocks, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, work)), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      Block<Cell, scalar_t> block{layer, weights, weights_transposed, i * kBlockSeries,
+                                  std::min(kBlockSeries, series - i * kBlockSeries)};
+      body(block);
+    }
+  });
 }
 
 // Calls body(scalar_t(0)); the dispatch macro accepts no commas.

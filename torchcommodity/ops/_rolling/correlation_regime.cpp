@@ -44,7 +44,7 @@ std::tuple<Tensor, Tensor> correlation_regime(const Tensor& correlation_, double
         const scalar_t* input = correlation.const_data_ptr<scalar_t>();
         scalar_t* output = shift.mutable_data_ptr<scalar_t>();
         const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, size));
-        torch::stable::parallel_for(0, batch * steps, grain, [&](int64_t first, int64_t last) {
+        parallel_for(0, batch * steps, grain, [&](int64_t first, int64_t last) {
           for (int64_t i = first; i < last; ++i)
             output[i] =
                 i % steps < lag ? NAN : mean_change(input + i * size, input + (i - lag) * size, rows, columns, packed);

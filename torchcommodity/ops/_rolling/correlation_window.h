@@ -160,7 +160,7 @@ struct PairSums {
   void add(int64_t r, const double* before, double* after) const {
     const int64_t N = group.width;
     const double *x = &group.x[r * N], *valid = &group.valid[r * N], valid_i = valid[i], x_i = x[i];
-#pragma GCC ivdep  // before may be after, element for element
+    COMMODITY_IVDEP  // before may be after, element for element
     for (int64_t j = 0; j < N; ++j) {
       const double common = valid_i * valid[j], u = x_i * common, v = x[j] * common;
       after[kCount * N + j] = before[kCount * N + j] + common;

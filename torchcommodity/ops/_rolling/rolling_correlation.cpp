@@ -245,7 +245,7 @@ void run(const Tensor& returns, int64_t window, int64_t min_periods, bool packed
     return Output<scalar_t>{r + panel * panels.steps * first.size(), N, packed};
   };
   const int64_t work = kLanes * window * N * (N + 8), grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, work));
-  torch::stable::parallel_for(0, (all + kLanes - 1) / kLanes, grain, [&](int64_t first, int64_t last) {
+  parallel_for(0, (all + kLanes - 1) / kLanes, grain, [&](int64_t first, int64_t last) {
     CompletePairs<scalar_t> complete(N, window);
     IncompletePairs<scalar_t> incomplete(N, window);
     for (int64_t k = first * kLanes; k < std::min(last * kLanes, all); k += kLanes) {

@@ -240,7 +240,7 @@ void run(const Tensor& returns, const Tensor& grad, const Tensor& correlation, i
   STD_TORCH_CHECK(grad.numel() == panels.batch * panels.steps * pointers_of(0).size(),
                   "rolling_correlation_backward: grad must be (..., T, N, N) or (..., T, N (N - 1) / 2)");
   const int64_t work = kLanes * window * N * (N + 8), grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, work));
-  torch::stable::parallel_for(0, (all + kLanes - 1) / kLanes, grain, [&](int64_t first, int64_t last) {
+  parallel_for(0, (all + kLanes - 1) / kLanes, grain, [&](int64_t first, int64_t last) {
     CompleteGroups<scalar_t> complete(N, window);
     IncompleteGroup<scalar_t> incomplete(N, window);
     for (int64_t k = first * kLanes; k < std::min(last * kLanes, all); k += kLanes) {

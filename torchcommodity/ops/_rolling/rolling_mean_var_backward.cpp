@@ -142,7 +142,7 @@ void run(const Tensor& grad, const Tensor& x, const scalar_t* deviation, Tensor&
   scalar_t* output = dx.mutable_data_ptr<scalar_t>();
   const int64_t blocks = (panels.steps + s.window - 1) / s.window, tasks = (blocks + kTaskBlocks - 1) / kTaskBlocks;
   const int64_t strips = (panels.assets + kStrip - 1) / kStrip, channel = s.window * kStrip;
-  torch::stable::parallel_for(0, panels.batch * strips * tasks, 1, [&](int64_t first_task, int64_t last_task) {
+  parallel_for(0, panels.batch * strips * tasks, 1, [&](int64_t first_task, int64_t last_task) {
     const std::unique_ptr<double[]> scratch(new double[6 * channel]());
     for (int64_t i = first_task; i < last_task; ++i) {
       const int64_t block = i % tasks * kTaskBlocks, column = i / tasks % strips * kStrip;

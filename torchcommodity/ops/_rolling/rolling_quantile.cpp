@@ -194,7 +194,7 @@ void rolling_quantiles(const Panels& panels, const PanelPointers<scalar_t>& pane
   const int64_t chunk = std::max<int64_t>(4096, 4 * window), chunks = (steps + chunk - 1) / chunk;
   const int64_t columns = sweep ? SortedLanes<scalar_t>::kLanes : kColumns;
   const int64_t strips = (panels.assets + columns - 1) / columns;
-  torch::stable::parallel_for(0, panels.batch * strips * chunks, 1, [&](int64_t first_task, int64_t last_task) {
+  parallel_for(0, panels.batch * strips * chunks, 1, [&](int64_t first_task, int64_t last_task) {
     SortedLanes<scalar_t> lanes(sweep ? window : 0);
     const std::unique_ptr<scalar_t[]> values(new scalar_t[sweep ? 0 : kColumns * window]());
     const std::unique_ptr<int32_t[]> rows(new int32_t[sweep ? 0 : kColumns * window]());

@@ -20,7 +20,7 @@ COMMODITY_SIMD void rolling_rank_block(const scalar_t* x, scalar_t* __restrict y
       for (int64_t n = 0; n < block.width; ++n) {
         const bool finite = row[n] - row[n] == 0, before = ascending ? row[n] < latest[n] : row[n] > latest[n];
         count[n] += finite ? 1 : 0;
-        less[n] += finite & before ? 1 : 0;
+        less[n] += (finite & before) ? 1 : 0;
         equal[n] += row[n] == latest[n] ? 1 : 0;
       }
     }

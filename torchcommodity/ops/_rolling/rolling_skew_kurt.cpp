@@ -54,7 +54,7 @@ COMMODITY_SIMD void rolling_skew_kurt_block(const scalar_t* x, scalar_t* __restr
     for (int64_t n = 0; n < width; ++n) {
       const double m = current.power[0][n], s1 = current.power[1][n], s2 = current.power[2][n];
       const double s3 = current.power[3][n], s4 = current.power[4][n];
-      const double c = (s[n] > 0) & (m > 0) ? current.anchor[n] - previous.anchor[n] : 0, count = s[n] + m;
+      const double c = ((s[n] > 0) & (m > 0)) ? current.anchor[n] - previous.anchor[n] : 0, count = s[n] + m;
       const double t1 = s[kStrip + n] + s1 + m * c, t2 = s[2 * kStrip + n] + s2 + c * (2 * s1 + m * c);
       const double t3 = s[3 * kStrip + n] + s3 + c * (3 * s2 + c * (3 * s1 + m * c));
       const double t4 = s[4 * kStrip + n] + s4 + c * (4 * s3 + c * (6 * s2 + c * (4 * s1 + m * c)));

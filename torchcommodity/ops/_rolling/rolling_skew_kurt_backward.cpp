@@ -176,7 +176,7 @@ void run(const Tensor& grad, const Tensor& x, const Tensor& y, Tensor& dx, int64
   scalar_t* to = dx.mutable_data_ptr<scalar_t>();
   const int64_t blocks = (panels.steps + window - 1) / window, tasks = (blocks + kTaskBlocks - 1) / kTaskBlocks;
   const int64_t strips = (panels.assets + kLanes - 1) / kLanes, channel = window * kLanes;
-  torch::stable::parallel_for(0, panels.batch * strips * tasks, 1, [&](int64_t first_task, int64_t last_task) {
+  parallel_for(0, panels.batch * strips * tasks, 1, [&](int64_t first_task, int64_t last_task) {
     const std::unique_ptr<double[]> scratch(new double[3 * order * channel + 2 * kLanes]());
     for (int64_t i = first_task; i < last_task; ++i) {
       const int64_t block = i % tasks * kTaskBlocks, column = i / tasks % strips * kLanes;

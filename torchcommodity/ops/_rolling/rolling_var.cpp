@@ -35,7 +35,8 @@ struct Sums {
       const Vector x = next.value[v];
       Vector value = x, origin = anchor.value[v];
       if (!complete) {
-        const auto finite = x - x == 0, first = (has_anchor.value[v] == 0) & finite;
+        const auto finite = x - x == 0;
+        const auto first = (has_anchor.value[v] == 0) & finite;
         origin = first ? x : origin;
         value = finite ? x : origin;
         anchor.value[v] = origin;

@@ -13,9 +13,10 @@ COMMODITY_SIMD void recurrence_block(const scalar_t* a, const scalar_t* b, const
     for (int64_t i = 0; i < states; ++i, a += states * assets, b += assets, y += assets) {
       std::copy_n(b, width, y);
       const scalar_t* state = previous;
-      for (int64_t j = 0; state && j < states; ++j, state += assets)
-#pragma GCC ivdep
+      for (int64_t j = 0; state && j < states; ++j, state += assets) {
+        COMMODITY_IVDEP
         for (int64_t n = 0; n < width; ++n) y[n] += a[j * assets + n] * state[n];
+      }
     }
     previous = y - states * assets;
   }

@@ -99,7 +99,7 @@ struct SeasonalAdjoint {
       center_sum = Number{};
       for (int64_t i = 0; i < period; ++i) center_sum += memory.phase(kMean, i) / double(period);
     }
-    observed_phases += (detrended == detrended) & (memory.phase(kObserved, k) == 1) ? 1.0 : 0.0;
+    observed_phases += ((detrended == detrended) & (memory.phase(kObserved, k) == 1)) ? 1.0 : 0.0;
     const Number observed = memory.phase(kObserved, k), mean = observed > 0 ? memory.phase(kSum, k) / observed : 0.0;
     center_sum += (mean - memory.phase(kMean, k)) / double(period);
     memory.phase(kMean, k) = mean;
@@ -131,7 +131,7 @@ struct SeasonalAdjoint {
     const Number seasonal = multiplicative ? mean / center : mean - center;
     Number d_residual, d_seasonal;
     gradient(2, t, d_residual), gradient(1, t, d_seasonal);
-    d_residual = (detrended == detrended) & (seasonal == seasonal) ? d_residual : 0.0;
+    d_residual = ((detrended == detrended) & (seasonal == seasonal)) ? d_residual : 0.0;
     d_detrended = d_residual;
     if (multiplicative) d_detrended = d_residual != 0 ? d_residual / seasonal : 0.0;
     d_seasonal -= d_detrended * (multiplicative ? (detrended == detrended ? detrended : 0.0) / seasonal : Number{} + 1);

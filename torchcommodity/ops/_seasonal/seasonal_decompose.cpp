@@ -166,7 +166,7 @@ void decompose_all(const Tensor& prices, int64_t period, bool multiplicative, bo
   for (int i = 0; i < 3; ++i) to[i] = parts[i].mutable_data_ptr<scalar_t>();
   const int64_t blocks = (panels.assets + kColumns - 1) / kColumns;
   const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, panels.steps * kColumns));
-  torch::stable::parallel_for(0, panels.batch * blocks, grain, [&](int64_t begin, int64_t end) {
+  parallel_for(0, panels.batch * blocks, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t first = i % blocks * kColumns, offset = i / blocks * panels.size() + first;
       const int64_t width = std::min(kColumns, panels.assets - first);

@@ -230,7 +230,7 @@ template <typename Body>
 void for_each_lanes(const Panels& panels, const Body& body) {
   const int64_t blocks = (panels.assets + kLanes - 1) / kLanes;
   const int64_t grain = std::max<int64_t>(1, kGrain / (panels.steps * kLanes));
-  torch::stable::parallel_for(0, panels.batch * blocks, grain, [&](int64_t begin, int64_t end) {
+  parallel_for(0, panels.batch * blocks, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t first = i % blocks * kLanes;
       body(i / blocks * panels.size() + first, std::min(kLanes, panels.assets - first));

@@ -20,7 +20,7 @@ inline std::vector<bool> find_active(const Program& program, const std::vector<i
       if (statement.kind == Kind::kInput)
         depends[i] = std::find(wanted.begin(), wanted.end(), int64_t(statement.attributes[0])) != wanted.end();
       if (!statement.primitive || !statement.primitive->adjoint) continue;
-      for (int operand : statement.operands) depends[i] = depends[i] | depends[operand];
+      for (int operand : statement.operands) depends[i] = depends[i] || depends[operand];
       if (statement.kind == Kind::kAssign && depends[statement.operands[1]]) depends[statement.operands[0]] = true;
     }
     for (size_t i = statements.size(); i-- > 0;) {
@@ -31,7 +31,7 @@ inline std::vector<bool> find_active(const Program& program, const std::vector<i
         for (int operand : statement.operands) reached[operand] = true;
     }
   }
-  for (size_t i = 0; i < depends.size(); ++i) depends[i] = depends[i] & reached[i];
+  for (size_t i = 0; i < depends.size(); ++i) depends[i] = depends[i] && reached[i];
   return depends;
 }
 

@@ -42,7 +42,7 @@ SERIES_KERNEL void lag_adjoint(const Adjoint& tile) {
   for (int64_t r = tile.end - 1; r >= tile.begin; --r) {
     const double *y = tile.y + r * width, *dy = tile.dy + r * width;
     double *dx = tile.dx[0] + r * width, *later = rows ? tile.state + (tile.time + r) % rows * width : tile.waste;
-#pragma GCC ivdep
+    COMMODITY_IVDEP
     for (int64_t n = 0; n < width; ++n) {
       const double gradient = missing(y[n]) ? 0 : dy[n];
       dx[n] += rows ? later[n] : gradient;

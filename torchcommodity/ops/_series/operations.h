@@ -129,21 +129,21 @@ struct Sign {
 struct Less {
   static COMMODITY_INLINE double value(double a, double b) {
     const double mask = a < b ? 1 : 0;
-    return missing(a) | missing(b) ? kMissing : mask;
+    return (missing(a) | missing(b)) ? kMissing : mask;
   }
 };
 
 struct LessEqual {
   static COMMODITY_INLINE double value(double a, double b) {
     const double mask = a <= b ? 1 : 0;
-    return missing(a) | missing(b) ? kMissing : mask;
+    return (missing(a) | missing(b)) ? kMissing : mask;
   }
 };
 
 struct Equal {
   static COMMODITY_INLINE double value(double a, double b) {
     const double mask = a == b ? 1 : 0;
-    return missing(a) | missing(b) ? kMissing : mask;
+    return (missing(a) | missing(b)) ? kMissing : mask;
   }
 };
 

@@ -100,7 +100,7 @@ SERIES_KERNEL void rank(const Forward& tile) {
         const double* __restrict previous = tile.state + i * width;
         for_columns(width, [&](int64_t n) {
           const double less = previous[n] < x[n] ? 1 : 0;
-          y[n] += missing(previous[n]) | missing(x[n]) ? kMissing : less;
+          y[n] += (missing(previous[n]) | missing(x[n])) ? kMissing : less;
         });
       }
       std::copy_n(x, width, tile.state + (tile.time + r) % window * width);

@@ -19,12 +19,13 @@ inline void prefetch_tile(const scalar_t* x, const View& view, int64_t rows) {
 // Adds to `bad` what is not zero where a value is not finite.
 template <typename scalar_t>
 SERIES_KERNEL void mark_missing(const scalar_t* x, const View& view, int64_t rows, double* bad) {
-  for (int64_t r = 0; r < rows; ++r, x += view.stride, bad += view.width)
-#pragma GCC ivdep
+  for (int64_t r = 0; r < rows; ++r, x += view.stride, bad += view.width) {
+    COMMODITY_IVDEP
     for (int64_t n = 0; n < view.columns; ++n) {
       const double value = x[n];
       bad[n] += value - value;
     }
+  }
 }
 
 // `bad`: nullptr if the panel is alone.
@@ -32,11 +33,11 @@ template <typename scalar_t>
 SERIES_KERNEL void load_tile(const scalar_t* x, const View& view, int64_t rows, const double* bad, double* y) {
   for (int64_t r = 0; r < rows; ++r, x += view.stride, y += view.width) {
     if (bad) {
-#pragma GCC ivdep
+      COMMODITY_IVDEP
       for (int64_t n = 0; n < view.columns; ++n) y[n] = bad[n] == 0 ? double(x[n]) : kMissing;
       bad += view.width;
     } else {
-#pragma GCC ivdep
+      COMMODITY_IVDEP
       for (int64_t n = 0; n < view.columns; ++n) {
         const double value = x[n];
         y[n] = value - value == 0 ? value : kMissing;
@@ -47,7 +48,7 @@ SERIES_KERNEL void load_tile(const scalar_t* x, const View& view, int64_t rows, 
 }
 
 inline SERIES_KERNEL void mark_missing_values(const double* x, int64_t size, double* bad) {
-#pragma GCC ivdep
+  COMMODITY_IVDEP
   for (int64_t i = 0; i < size; ++i) bad[i] += missing(x[i]) ? 1 : 0;
 }
 
@@ -57,11 +58,11 @@ SERIES_KERNEL void store_tile(const double* x, const double* bad, const View& vi
                               scalar_t* y) {
   for (int64_t r = 0; r < rows; ++r, x += view.width, y += view.stride) {
     if (bad) {
-#pragma GCC ivdep
+      COMMODITY_IVDEP
       for (int64_t n = 0; n < view.columns; ++n) y[n] = static_cast<scalar_t>(bad[n] == 0 ? x[n] : absent);
       bad += view.width;
     } else {
-#pragma GCC ivdep
+      COMMODITY_IVDEP
       for (int64_t n = 0; n < view.columns; ++n) y[n] = static_cast<scalar_t>(missing(x[n]) ? absent : x[n]);
     }
   }

@@ -15,7 +15,7 @@ struct Operand {
 template <typename Body>
 inline void for_elements(const Tile& tile, const Body& body) {
   const int64_t last = tile.end * tile.width;
-#pragma GCC ivdep
+  COMMODITY_IVDEP
   for (int64_t i = tile.begin * tile.width; i < last; ++i) body(i);
 }
 

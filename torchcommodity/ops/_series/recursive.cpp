@@ -78,7 +78,7 @@ void start_feedback(const double* attributes, int64_t planes, int64_t width, dou
 
 SERIES_KERNEL void assign(const Forward& tile) {
   const double *held = tile.x[0] + tile.offset(), *next = tile.x[1] + tile.offset();
-#pragma GCC ivdep
+  COMMODITY_IVDEP
   for (int64_t n = 0; n < tile.width; ++n) tile.state[n] = missing(next[n]) ? held[n] : next[n];
 }
 

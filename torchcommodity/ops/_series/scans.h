@@ -20,7 +20,7 @@ struct Exponential {
     const double after = before + (count <= x[kSeed] ? seeding : decaying);
     tape[0] = before, tape[1] = count;
     state[0] = present ? after : before, state[1] = count;
-    return (count >= x[kMinCount]) & !missing(x[kSeed]) ? state[0] : kMissing;
+    return ((count >= x[kMinCount]) & !missing(x[kSeed])) ? state[0] : kMissing;
   }
 
   static COMMODITY_INLINE void adjoint(const double* x, double dy, const double* tape, double* carry, double* dx) {

@@ -26,12 +26,13 @@ int64_t segment_rows(const Program& program, int64_t width, int64_t steps) {
 // Adds the gradient of the outputs, where it is a number and no output is missing, to that of their registers.
 template <typename scalar_t>
 SERIES_KERNEL void add_upstream(const scalar_t* grad, const double* bad, const View& view, int64_t rows, double* dy) {
-  for (int64_t r = 0; r < rows; ++r, grad += view.stride, bad += view.width, dy += view.width)
-#pragma GCC ivdep
+  for (int64_t r = 0; r < rows; ++r, grad += view.stride, bad += view.width, dy += view.width) {
+    COMMODITY_IVDEP
     for (int64_t n = 0; n < view.columns; ++n) {
       const double gradient = grad[n];
-      dy[n] += (bad[n] != 0) | missing(gradient) ? 0 : gradient;
+      dy[n] += ((bad[n] != 0) | missing(gradient)) ? 0 : gradient;
     }
+  }
 }
 
 template <typename scalar_t>

@@ -58,4 +58,4 @@ STABLE_TORCH_LIBRARY_FRAGMENT(commodity, m) {
       "series_step(Tensor x0, Tensor? x1, Tensor? x2, Tensor? x3, Tensor? x4, Tensor? x5, Tensor? x6, Tensor? x7, "
       "Tensor? state, str program) -> (Tensor, Tensor)");
 }
-STABLE_TORCH_LIBRARY_IMPL(commodity, CPU, m) { m.impl("series_step", TORCH_BOX(&series_step)); }
+STABLE_TORCH_LIBRARY_IMPL(commodity, CPU, m) { m.impl("series_step", COMMODITY_BOX(series_step)); }

@@ -14,6 +14,7 @@
 #define SERIES_KERNEL COMMODITY_SIMD __attribute__((optimize("fp-contract=off")))
 #else
 #define SERIES_KERNEL COMMODITY_SIMD
+#pragma STDC FP_CONTRACT OFF
 #endif
 
 namespace commodity::series {
@@ -92,7 +93,7 @@ inline void for_width(int64_t width, const Body& body) {
 template <typename Width, typename Body>
 inline void for_columns(Width width, const Body& body) {
   if constexpr (std::is_same_v<Width, int64_t>) {
-#pragma GCC ivdep
+    COMMODITY_IVDEP
     for (int64_t n = 0; n < width; ++n) body(n);
   } else {
     body(0);

@@ -113,7 +113,7 @@ struct SarAdjoint {
                                  const SarSettings& x, Number& d_high, Number& d_low) {
     const SarRow<Number> y = before.row(h, l, x);
     const Number zero = Number();
-    const Number d_bound = y.bound_before & !y.bound_own ? level : zero, d_own_bound = y.bound_own ? level : zero;
+    const Number d_bound = (y.bound_before & !y.bound_own) ? level : zero, d_own_bound = y.bound_own ? level : zero;
     const Number d_next = y.bound_before | y.bound_own ? zero : level;
     const Number d_level = (1 - y.factor) * d_next + y.side * grad, d_extreme = extreme + y.factor * d_next;
 
@@ -130,7 +130,7 @@ struct SarAdjoint {
     const Number from_own_near = own_near + (y.enters ? near_before : zero), from_near = y.enters ? zero : near_before;
 
     d_high = high + (y.is_long ? own_far : -from_own_near), d_low = low + (y.is_long ? from_own_near : -own_far);
-    const Number d_entry = y.enters & (zero + x.start == 0) ? level_before : zero;
+    const Number d_entry = (y.enters & (zero + x.start == 0)) ? level_before : zero;
     const Number d_first = y.enters ? extreme_before : zero;
     d_high += y.enters_long ? d_first : zero, d_low -= y.enters_long ? zero : d_first;
     d_high = y.moves ? d_high : y.present ? high : zero, d_low = y.moves ? d_low : y.present ? low : zero;

@@ -19,7 +19,7 @@ struct Wilder {
   void advance(const Vec& price) {
     const Vec change = price - last;
     const auto changed = change == change;
-    const Vec keep = changed & (count >= period) ? 1 - weight : scalar_t(1);
+    const Vec keep = (changed & (count >= period)) ? 1 - weight : scalar_t(1);
     gain = keep * gain + (change > 0 ? change : 0) * weight;
     loss = keep * loss + (change < 0 ? -change : 0) * weight;
     count += changed ? scalar_t(1) : scalar_t(0);
@@ -62,7 +62,7 @@ struct Indicators {
     const Vec mean = band.sum[0] * inverse, variance = band.sum[1] * inverse - mean * mean;
     unchanged = price == previous ? unchanged + 1 : 1;
     previous = price;
-    half = (unchanged < rows) & (variance > 0) ? variance : variance * 0;  // 0 or NaN
+    half = ((unchanged < rows) & (variance > 0)) ? variance : variance * 0;  // 0 or NaN
     square_root<scalar_t>(half);
     half *= 2;
   }

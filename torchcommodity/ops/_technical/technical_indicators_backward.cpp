@@ -77,7 +77,7 @@ struct Strength {
     const Lane difference = price - last;
     const auto changed = difference == difference;
     terms.value[kChange] = changed ? difference : 0.0;
-    terms.value[kKeep] = changed & (changes >= rows) ? 1 - 1 / rows : 1.0;
+    terms.value[kKeep] = (changed & (changes >= rows)) ? 1 - 1 / rows : 1.0;
     changes += changed ? 1.0 : 0.0;
     consecutive = changed ? consecutive + 1 : 0.0;
     last = price == price || !settings.wilder ? price : last;

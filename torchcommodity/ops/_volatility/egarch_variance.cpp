@@ -17,14 +17,15 @@ COMMODITY_SIMD void recursion(const scalar_t* const* parameters, const scalar_t*
   double* const local[4] = {omega, alpha, beta, gamma};
   for (int i = 0; i < 4; ++i) std::copy_n(parameters[i], width, local[i]);
   std::copy_n(state, width, log_h);
-  for (int64_t t = 0; t < steps; ++t, r += stride, h += stride)
-#pragma GCC ivdep
+  for (int64_t t = 0; t < steps; ++t, r += stride, h += stride) {
+    COMMODITY_IVDEP
     for (int64_t n = 0; n < width; ++n) {
       const double volatility = fast_exp(log_h[n] / 2), z = r[n] / volatility;
       const double shock = alpha[n] * (std::abs(z) - kMeanAbsolute) + gamma[n] * z;
       h[n] = volatility * volatility;
       log_h[n] = omega[n] + beta[n] * log_h[n] + (z == z ? shock : 0);
     }
+  }
   std::copy_n(log_h, width, state);
 }
 

@@ -17,7 +17,7 @@ COMMODITY_SIMD void adjoint_recursion(const scalar_t* const* parameters, const s
   for (int i = 0; i < 3; ++i) std::copy_n(parameters[i], width, local[i]);
   for (int64_t t = steps - 1; t >= 0; --t) {
     const int64_t row = t * stride;
-#pragma GCC ivdep
+    COMMODITY_IVDEP
     for (int64_t n = 0; n < width; ++n) {
       const double x = r[row + n], h_value = h[row + n], next = adjoint[n];
       const double bounded = h_value < std::numeric_limits<double>::infinity() ? h_value : 1;

@@ -41,7 +41,7 @@ struct Series {
 
   template <bool kDerivatives, typename scalar_t>
   void step(const scalar_t* r, int64_t width) {
-#pragma GCC ivdep
+    COMMODITY_IVDEP
     for (int64_t n = 0; n < width; ++n) {
       const double x = r[n], variance = h[n], inverse = 1 / variance;
       const bool observed = x == x, negative = x < 0;
@@ -97,7 +97,8 @@ struct Series {
 #pragma GCC unroll 8
         for (int i = 0; i < kVariance; ++i) {
           const double signed_regressor =
-              kAlphas == 1 ? regressor : ((i == 1) & negative ? 0 : ((i == 2) & !negative & observed ? 0 : regressor));
+              kAlphas == 1 ? regressor
+                           : (((i == 1) & negative) ? 0 : (((i == 2) & !negative & observed) ? 0 : regressor));
           dh[i][n] = (i == 0 ? 1 : (i == kBeta ? variance : signed_regressor)) + slope * dh[i][n];
         }
       }

@@ -25,7 +25,7 @@ COMMODITY_SIMD void recursion(const scalar_t* const* parameters, const scalar_t*
         __builtin_prefetch(r + kPrefetchRows * stride + n);
         __builtin_prefetch(h + kPrefetchRows * stride + n, 1);
       }
-#pragma GCC ivdep
+    COMMODITY_IVDEP
     for (int64_t n = 0; n < width; ++n) {
       const scalar_t x = r[n], variance = state[n];
       const scalar_t next = (x < 0 ? alpha_negative[n] : alpha[n]) * x * x + beta[n] * variance;

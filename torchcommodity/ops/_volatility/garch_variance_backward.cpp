@@ -46,7 +46,7 @@ COMMODITY_SIMD void adjoint_recursion(const scalar_t* const* parameters, const s
         __builtin_prefetch(h + ahead);
         __builtin_prefetch(gradients + (t - kPrefetchRows) * gradient_stride + n, 1);
       }
-#pragma GCC ivdep
+    COMMODITY_IVDEP
     for (int64_t n = 0; n < width; ++n) {
       const scalar_t x = r[row + n], h_value = h[row + n], next = adjoint[n];
       const scalar_t value = x == x ? x : 0, variance = h_value == h_value ? h_value : 0, product = next * value;

@@ -1,5 +1,7 @@
 // Hamilton filter: regime probabilities and log-likelihoods of returns (..., T, N) -> (..., T, K + 1, N). In float64.
 // A block of columns predicts and updates each regime row by row; the loop over the columns is what vectorizes.
+#include <array>
+
 #include "native.h"
 #include "vector_math.h"
 
@@ -7,7 +9,7 @@ using namespace commodity;
 
 namespace {
 
-using Row = double[kBlock];
+using Row = std::array<double, kBlock>;
 
 // A block of columns: the log-density of regime k is log_peak - (r - mean)^2 half_precision.
 struct Regimes {
@@ -32,12 +34,12 @@ struct Regimes {
         half_precision[k][n] = 0.5 / variance;
         joint[k][n] = initial[k * stride + n];
       }
-    for (int64_t k = 0; k < count * count; ++k) std::copy_n(transitions + k * stride, width, transition[k]);
+    for (int64_t k = 0; k < count * count; ++k) std::copy_n(transitions + k * stride, width, transition[k].begin());
   }
 
   void predict(int64_t width) {
     for (int64_t to = 0; to < count; ++to) {
-      std::fill_n(joint[to], width, 0.0);
+      std::fill_n(joint[to].begin(), width, 0.0);
       for (int64_t from = 0; from < count; ++from)
         for (int64_t n = 0; n < width; ++n) joint[to][n] += transition[from * count + to][n] * probability[from][n];
     }
@@ -47,7 +49,7 @@ struct Regimes {
   template <typename scalar_t>
   void update(const scalar_t* r, scalar_t* likelihood, int64_t width) {
     Row largest, total = {};
-    std::fill_n(largest, width, -std::numeric_limits<double>::infinity());
+    std::fill_n(largest.begin(), width, -std::numeric_limits<double>::infinity());
     for (int64_t k = 0; k < count; ++k)
       for (int64_t n = 0; n < width; ++n) {
         const double density = log_density(k, r[n], n);
@@ -71,14 +73,16 @@ struct Regimes {
 template <typename scalar_t>
 COMMODITY_SIMD void filter(Regimes& regimes, const scalar_t* r, scalar_t* y, int64_t steps, int64_t stride,
                            int64_t width, double* predicted) {
-  for (int64_t k = 0; predicted && k < regimes.count; ++k) std::copy_n(predicted + k * stride, width, regimes.joint[k]);
+  for (int64_t k = 0; predicted && k < regimes.count; ++k)
+    std::copy_n(predicted + k * stride, width, regimes.joint[k].begin());
   for (int64_t t = 0; t < steps; ++t, r += stride, y += (regimes.count + 1) * stride) {
     if (t > 0) regimes.predict(width);
     regimes.update(r, y + regimes.count * stride, width);
-    for (int64_t k = 0; k < regimes.count; ++k) std::copy_n(regimes.probability[k], width, y + k * stride);
+    for (int64_t k = 0; k < regimes.count; ++k) std::copy_n(regimes.probability[k].begin(), width, y + k * stride);
   }
   if (predicted && steps > 0) regimes.predict(width);
-  for (int64_t k = 0; predicted && k < regimes.count; ++k) std::copy_n(regimes.joint[k], width, predicted + k * stride);
+  for (int64_t k = 0; predicted && k < regimes.count; ++k)
+    std::copy_n(regimes.joint[k].begin(), width, predicted + k * stride);
 }
 
 Tensor run(const Tensor& returns_, const Tensor& mean_, const Tensor& variance_, const Tensor& transition_,
