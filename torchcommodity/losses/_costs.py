@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.opkit.arguments import check_tensor, raise_invalid
 
 Cost = Tensor | float
 
@@ -34,6 +34,7 @@ def turnover_cost(
         traded has neither cost nor gradient.
 
     Raises:
+        TypeError: weights, returns or rolls are not Tensors, or a cost is neither a number nor a Tensor.
         ValueError: shapes do not match.
 
     References:
@@ -47,6 +48,7 @@ def turnover_cost(
         tensor([0.0010, 0.0000, 0.0010])
     """
     _check("turnover_cost", weights, returns, rolls)
+    check_cost("turnover_cost", weights, cost=cost, roll_cost=roll_cost)
     return _total_cost(weights, previous_weights(weights), zero_missing(returns), cost, rolls, roll_cost)
 
 
@@ -74,6 +76,7 @@ def net_returns(
         tensor([-0.0005,  0.0995,  0.0000])
     """
     _check("net_returns", weights, returns, rolls)
+    check_cost("net_returns", weights, cost=cost, roll_cost=roll_cost)
     previous, returns = previous_weights(weights), zero_missing(returns)
     return (previous * returns).sum(-1) - _total_cost(weights, previous, returns, cost, rolls, roll_cost)
 
@@ -181,8 +184,21 @@ def zero_missing(returns: Tensor) -> Tensor:
     return torch.where(returns.isnan(), 0.0, returns)
 
 
+def check_cost(operation: str, weights: Tensor, **costs: Cost) -> None:
+    """Raise TypeError unless each cost is a number or a Tensor, ValueError unless that has a value for each asset."""
+    for name, cost in costs.items():
+        if not isinstance(cost, (int, float, Tensor)):
+            raise_invalid(
+                operation, f"{name} must be a number or a Tensor (N,)", TypeError, **{name: type(cost).__name__}
+            )
+        if isinstance(cost, Tensor) and cost.dim() and cost.shape[-1] not in (1, weights.shape[-1]):
+            rule = f"{name} must be a number or a Tensor (N,) for weights (..., N)"
+            raise_invalid(operation, rule, **{name: cost}, weights=weights)
+
+
 def _check(operation: str, weights: Tensor, returns: Tensor, rolls: Tensor | None) -> None:
     shapes = {"weights": weights, "returns": returns} | ({} if rolls is None else {"rolls": rolls})
+    check_tensor(operation, **shapes)
     same = len({tuple(x.shape[-2:]) for x in shapes.values()}) == 1
     # the number of axes too: weights (B, N) would pass for (T, N) where B = T
     if weights.dim() < 2 or weights.dim() != returns.dim() or not same:

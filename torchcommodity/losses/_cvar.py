@@ -31,6 +31,7 @@ def cvar_loss(
         for T = 1, where it is the loss itself.
 
     Raises:
+        TypeError: `returns` is not a Tensor.
         ValueError: `returns` is not floating point (..., T), level is outside [0, 1), or reduction is unknown.
 
     References:

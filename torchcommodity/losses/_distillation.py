@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from torchcommodity.losses._quantiles import check_quantiles, pinball
 from torchcommodity.losses._reduction import Reduction, reduce
-from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.opkit.arguments import check_tensor, raise_invalid
 
 
 def distillation_loss(
@@ -37,6 +37,7 @@ def distillation_loss(
         loss in the unit of `target`.
 
     Raises:
+        TypeError: quantiles, teacher, target or levels is not a Tensor.
         ValueError: shapes do not match, a level or the weight is out of range, or reduction is unknown.
 
     References:
@@ -50,6 +51,7 @@ def distillation_loss(
         tensor([0.1000, 0.5000])
     """
     check_quantiles("distillation_loss", quantiles, target, levels)
+    check_tensor("distillation_loss", teacher=teacher)
     if teacher.shape != quantiles.shape:
         rule = "teacher and quantiles must have the same shape"
         raise_invalid("distillation_loss", rule, teacher=teacher, quantiles=quantiles)

@@ -25,6 +25,7 @@ def drawdown_loss(
         finite where wealth never falls, for one asset and for T = 1.
 
     Raises:
+        TypeError: `returns` is not a Tensor.
         ValueError: `returns` is not floating point (..., T), or reduction is unknown.
 
     References:

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.losses._reduction import Reduction, reduce
-from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.opkit.arguments import check_tensor, raise_invalid
 
 
 def count_mean_squares(
@@ -32,7 +32,8 @@ def reduce_rows(operation: str, loss: Tensor, returns: Tensor, reduction: Reduct
 
 
 def check_returns(operation: str, returns: Tensor) -> None:
-    """Raise ValueError unless `returns` is floating point (..., T) with T >= 1."""
+    """Raise TypeError unless `returns` is a Tensor, ValueError unless it is floating point (..., T) with T >= 1."""
+    check_tensor(operation, returns=returns)
     if returns.dim() < 1 or returns.shape[-1] < 1 or not returns.is_floating_point():
         rule = "returns must be floating point (..., T) with T >= 1"
         raise_invalid(operation, rule, dtype=returns.dtype, returns=returns)

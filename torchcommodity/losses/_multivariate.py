@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.losses._reduction import Reduction, reduce
-from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.opkit.arguments import check_tensor, raise_invalid
 
 
 def energy_score(
@@ -27,6 +27,7 @@ def energy_score(
         score in the unit of `target`; lower is better. The samples of a missing target receive no gradient.
 
     Raises:
+        TypeError: samples or target is not a Tensor.
         ValueError: shapes do not match, there is no sample, or reduction is unknown.
 
     References:
@@ -67,6 +68,7 @@ def variogram_score(
         gradient.
 
     Raises:
+        TypeError: samples or target is not a Tensor.
         ValueError: shapes do not match, there is no sample, `order` is not positive, or reduction is unknown.
 
     References:
@@ -99,6 +101,7 @@ def _power(difference: Tensor, order: float) -> Tensor:
 
 def _known(operation: str, samples: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:  # (...) bool, (..., D)
     """Which targets are known, and the target with zeros elsewhere."""
+    check_tensor(operation, samples=samples, target=target)
     batch, D = target.shape[:-1], target.shape[-1:]
     if samples.dim() < 2 or target.dim() < 1 or (*samples.shape[:-2], *samples.shape[-1:]) != (*batch, *D):
         raise_invalid(operation, "samples must be (..., P, D) for target (..., D)", samples=samples, target=target)

@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor, nn
 
-from torchcommodity.losses._costs import Cost, traded, zero_missing
-from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.losses._costs import Cost, check_cost, traded, zero_missing
+from torchcommodity.opkit.arguments import check_tensor, raise_invalid
 
 
 def portfolio_returns(
@@ -34,6 +34,7 @@ def portfolio_returns(
         is sold at the end. Differentiable in weights, returns and cost.
 
     Raises:
+        TypeError: weights or returns are not Tensors, or the cost is neither a number nor a Tensor.
         ValueError: shapes do not match, or T = 0.
 
     Example:
@@ -45,6 +46,7 @@ def portfolio_returns(
         tensor([0.5000, 0.3333])
     """
     _check(weights, returns)
+    check_cost("portfolio_returns", weights, cost=cost)
     returns = zero_missing(returns)
     initial = weights.unsqueeze(-2)
     held = initial.expand_as(returns) if rebalance else _drift(initial, returns)
@@ -97,6 +99,7 @@ def _drift(
 
 
 def _check(weights: Tensor, returns: Tensor) -> None:
+    check_tensor("portfolio_returns", weights=weights, returns=returns)
     expected = (*returns.shape[:-2], *returns.shape[-1:])
     if returns.dim() < 2 or returns.shape[-2] < 1 or weights.shape != expected:
         rule = "weights must be (..., N) for returns (..., T, N) with T >= 1; weights (..., T, N) are for net_returns"

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from torchcommodity.losses._reduction import Reduction, reduce
-from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.opkit.arguments import check_tensor, raise_invalid
 
 
 def pinball(
@@ -26,6 +26,7 @@ def pinball(
         loss in the unit of `target`. The quantiles of a missing target receive no gradient.
 
     Raises:
+        TypeError: quantiles, target or levels is not a Tensor.
         ValueError: shapes do not match, a level is outside (0, 1), or reduction is unknown.
 
     References:
@@ -63,6 +64,7 @@ def crps(
         score in the unit of `target`; for equal quantiles it is the absolute error.
 
     Raises:
+        TypeError: quantiles, target or levels is not a Tensor.
         ValueError: shapes do not match, a level is outside (0, 1), or reduction is unknown.
 
     References:
@@ -127,7 +129,8 @@ class CRPSLoss(nn.Module):
 
 
 def check_quantiles(operation: str, quantiles: Tensor, target: Tensor, levels: Tensor) -> None:
-    """Raise ValueError unless the shapes match and every level lies in (0, 1)."""
+    """Raise TypeError unless all are Tensors, ValueError unless their shapes match and every level lies in (0, 1)."""
+    check_tensor(operation, quantiles=quantiles, target=target, levels=levels)
     if levels.dim() != 1 or quantiles.shape != (*target.shape, *levels.shape):
         rule = "quantiles must be (..., Q) for target (...) and levels (Q,)"
         raise_invalid(operation, rule, quantiles=quantiles, target=target, levels=levels)

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from torchcommodity.losses._reduction import Reduction, reduce
 from torchcommodity.losses._sharpe import EPSILON
-from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.opkit.arguments import check_tensor, raise_invalid
 
 
 def scaled_mse_loss(
@@ -32,6 +32,7 @@ def scaled_mse_loss(
         dimensionless loss; about 1 for a forecast of zero with the right scale.
 
     Raises:
+        TypeError: forecast, target or scale is not a Tensor.
         ValueError: shapes do not match, epsilon is negative, or reduction is unknown.
 
     References:
@@ -44,6 +45,7 @@ def scaled_mse_loss(
         >>> scaled_mse_loss(forecast, target, torch.tensor(0.01), epsilon=0.0)
         tensor(4.)
     """
+    check_tensor("scaled_mse_loss", forecast=forecast, target=target, scale=scale)
     if forecast.shape != target.shape:
         rule = "forecast and target must have the same shape"
         raise_invalid("scaled_mse_loss", rule, forecast=forecast, target=target)

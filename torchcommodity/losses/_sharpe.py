@@ -36,6 +36,7 @@ def sharpe_loss(
         are finite at zero variance, for one asset and for T = 1.
 
     Raises:
+        TypeError: `returns` is not a Tensor.
         ValueError: `returns` is not floating point (..., T), epsilon is negative, or reduction is unknown.
 
     References:

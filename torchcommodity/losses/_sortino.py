@@ -30,6 +30,7 @@ def sortino_loss(
         asset and for T = 1.
 
     Raises:
+        TypeError: `returns` is not a Tensor.
         ValueError: `returns` is not floating point (..., T), epsilon is negative, or reduction is unknown.
 
     References:

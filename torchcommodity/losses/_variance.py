@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from torchcommodity.losses._reduction import Reduction, reduce
-from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.opkit.arguments import check_tensor, raise_invalid
 
 
 def qlike(
@@ -28,6 +28,7 @@ def qlike(
         differences are meaningful. A variance that is not positive gives NaN or infinity.
 
     Raises:
+        TypeError: variance or realized is not a Tensor.
         ValueError: shapes differ, or reduction is unknown.
 
     References:
@@ -38,6 +39,7 @@ def qlike(
         >>> qlike(torch.tensor([1.0, 2.0]), torch.tensor([1.0, torch.nan]))
         tensor(1.)
     """
+    check_tensor("qlike", variance=variance, realized=realized)
     if variance.shape != realized.shape:
         raise_invalid("qlike", "variance and realized must have the same shape", variance=variance, realized=realized)
     valid = torch.isfinite(realized)

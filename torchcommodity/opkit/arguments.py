@@ -14,7 +14,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 
 from torchcommodity.opkit._torch_private import transforms_active
 
-__all__ = ["check_integer", "check_panel", "check_values", "raise_invalid"]
+__all__ = ["check_integer", "check_panel", "check_tensor", "check_values", "raise_invalid"]
 
 
 def raise_invalid(operator: str, expected: str, error: type[Exception] = ValueError, /, **received: Any) -> NoReturn:
@@ -36,6 +36,22 @@ def raise_invalid(operator: str, expected: str, error: type[Exception] = ValueEr
     shapes = [f"{name} {tuple(value.shape)}" for name, value in received.items() if isinstance(value, Tensor)]
     got = " with ".join(filter(None, [", ".join(settings), ", ".join(shapes)]))
     raise error(f"{operator}: {expected}; got {got}")
+
+
+def check_tensor(operator: str, **arguments: Any) -> None:
+    """Check that every argument is a Tensor: a NumPy array has no gradient.
+
+    Raises:
+        TypeError: an argument is not a Tensor.
+
+    Example:
+        >>> check_tensor("sharpe_loss", returns=[0.01, 0.02])
+        Traceback (most recent call last):
+        TypeError: sharpe_loss: returns must be a Tensor; got returns='list'
+    """
+    for name, x in arguments.items():
+        if not isinstance(x, Tensor):
+            raise_invalid(operator, f"{name} must be a Tensor", TypeError, **{name: type(x).__name__})
 
 
 def check_panel(operator: str, **panels: Tensor) -> None:
