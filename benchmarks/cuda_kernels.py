@@ -16,16 +16,17 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "cuda"))
+
+from gpu import DEVICE, OUT, PAGE, Table, exit_without_gpu, gpu_name  # first: it says in words that there is no torch
+
+# isort: split
 import torch
+from markdown import environment, replace_table
+from operators import cases_of, native_operators, on_gpu, resized, shape_of
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils._pytree import tree_leaves
-
-sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "cuda"))
-
-from gpu import DEVICE, OUT, PAGE, Table, exit_without_gpu, gpu_name
-from markdown import environment, replace_table
-from operators import cases_of, native_operators, on_gpu, resized, shape_of
 
 from torchcommodity import ops
 

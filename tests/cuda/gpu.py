@@ -13,8 +13,12 @@ OUT = Path(os.environ.get("TORCHCOMMODITY_CUDA_OUT", ROOT / "out" / "cuda"))
 PAGE = ROOT / "docs" / "results" / "cuda.md"
 sys.path[:0] = [str(ROOT)]  # the library of this checkout, from any working directory
 
-import torch
-from torch import Tensor
+try:
+    import torch
+    from torch import Tensor
+except ModuleNotFoundError:
+    rule = "`make dev` installs it for the CPU; on a machine with a GPU, pass GPU_PYTHON=/path/to/a/python/with/torch"
+    raise SystemExit(f"no torch in {sys.executable}: {rule}") from None
 
 if "TORCHCOMMODITY_STAND_IN" in os.environ:
     import stand_in  # noqa: F401

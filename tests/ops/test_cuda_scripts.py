@@ -13,6 +13,16 @@ BENCHMARK = SCRIPTS.parents[1] / "benchmarks" / "cuda_kernels.py"
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.parametrize("script", [SCRIPTS / "run.py", BENCHMARK], ids=lambda path: path.stem)
+def test_cuda_scripts_say_that_there_is_no_torch(script: Path) -> None:
+    without_packages = [sys.executable, "-S", str(script)]
+    process = subprocess.run(without_packages, capture_output=True, text=True, env={"PATH": os.environ["PATH"]})
+    assert process.returncode == 1
+    assert process.stderr.startswith("no torch in ")
+    assert "GPU_PYTHON=" in process.stderr
+    assert "Traceback" not in process.stderr
+
+
 def run(script: Path, *arguments: str, **variables: str) -> str:
     command = [sys.executable, str(script), *arguments]
     process = subprocess.run(command, capture_output=True, text=True, env=os.environ | variables)

@@ -1,4 +1,4 @@
-"""Models, layers, losses and training on a device without float64: `python models.py [--device mps] [name ...]`.
+"""Models, layers, losses, tools and training on a device without float64: `python models.py [--device mps] [name ...]`.
 
 Forecasts are compared with those of the CPU in float64. Without names, everything. Prints what fails as JSON.
 """
@@ -19,6 +19,7 @@ import torch
 from agreement import difference, disagreements
 from fits import FITS
 from layers import NO_INTEGER_PERIODS, layer_cases, loss_cases
+from tools import TOOLS
 from torch import Tensor
 
 from torchcommodity import data
@@ -208,6 +209,7 @@ def checks(curve: Path | None) -> dict[str, Check]:
         "models: portfolio, long-short": partial(portfolio_check, True),
         "models: scenario GAN": gan_check,
         **{f"training: {name}": check for name, check in FITS.items()},
+        **{f"tools: {name}": check for name, check in TOOLS.items()},
         **{name: partial(disagreements, *case) for name, case in cases.items()},
     }
 

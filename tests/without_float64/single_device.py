@@ -12,7 +12,6 @@ import torch
 from mps_kernels import KERNELS, has_mps_kernel
 from torch import Tensor
 from torch.utils import backend_registration
-from torch.utils._pytree import tree_leaves, tree_map
 
 from torchcommodity.opkit import _widest
 
@@ -26,7 +25,7 @@ CPU_ARGUMENTS = {
     "aten::index_put_",
     "aten::_index_put_impl_",
 }
-CALLS = set[str]()
+CALLS = set[Any]()
 
 backend_registration._setup_privateuseone_for_python_backend(NAME)
 torch._C._set_only_lift_cpu_tensors(True)  # torch.tensor(data, device="single") as a copy of a CPU tensor
@@ -69,16 +68,17 @@ class SingleTensor(Tensor):
 def _run(func: Any, args: Any, kwargs: Any) -> Any:
     if func.namespace == "commodity":
         return _reference(func)(*args, **kwargs)
-    _check_devices(func, (args, kwargs))
-    CALLS.add(func.name())
-    outputs = KERNELS.get(func, func)(*tree_map(_to_cpu, args), **tree_map(_to_cpu, kwargs))
-    if any(isinstance(x, torch.device) and x.type == "cpu" for x in (*args, *kwargs.values())):
+    CALLS.add(func)
+    values = [*args, *kwargs.values()]
+    _check_devices(func, values)
+    outputs = KERNELS.get(func, func)(*map(_to_cpu, args), **{name: _to_cpu(x) for name, x in kwargs.items()})
+    if any(type(x) is torch.device and x.type == "cpu" for x in values):
         _check_cast(outputs, args[0])
         return outputs
-    if func.name() == "aten::copy_" and not isinstance(args[0], SingleTensor):
+    if func is torch.ops.aten.copy_.default and not isinstance(args[0], SingleTensor):
         _check_cast(args[0], args[1])
         return args[0]
-    return tree_map(lambda y: SingleTensor(y) if type(y) is Tensor else y, outputs)
+    return _to_device(outputs)
 
 
 def _check_cast(to: Any, x: Any) -> None:
@@ -89,7 +89,7 @@ def _check_cast(to: Any, x: Any) -> None:
 
 def operators_without_mps_kernel() -> list[str]:
     """PyTorch's operators that ran on the device and that MPS does not have."""
-    names = {name.removeprefix("aten::") for name in CALLS} - {func.name().removeprefix("aten::") for func in KERNELS}
+    names = {func.name().removeprefix("aten::") for func in CALLS - KERNELS.keys()}
     return sorted(name for name in names if not has_mps_kernel(name))
 
 
@@ -99,18 +99,27 @@ def _reference(func: Any) -> Any:
     return OPERATORS[func._schema.name].reference
 
 
-def _check_devices(func: Any, arguments: Any) -> None:
+def _check_devices(func: Any, values: list[Any]) -> None:
     """A CPU tensor with axes beside one of the device is an error, but for copies and index tensors."""
-    tensors = [x for x in tree_leaves(arguments) if isinstance(x, Tensor)]
-    strangers = [x for x in tensors if not isinstance(x, SingleTensor) and x.dim()]
+    leaves = [y for x in values for y in (x if isinstance(x, list | tuple) else (x,))]
+    tensors = [x for x in leaves if isinstance(x, Tensor)]
+    strangers = [x for x in tensors if type(x) is not SingleTensor and x.dim()]
     if strangers and len(strangers) < len(tensors) and func.name() not in CPU_ARGUMENTS:
         raise RuntimeError(f"{func}: expected all tensors on the same device; got cpu and {NAME}")
 
 
-def _to_cpu(x: Any) -> Any:
-    if isinstance(x, SingleTensor):
+def _to_cpu(x: Any) -> Any:  # without `tree_map`, which would take most of the time
+    if type(x) is SingleTensor:
         return x.values_
-    return torch.device("cpu") if isinstance(x, torch.device) and x.type == NAME else x
+    if isinstance(x, list | tuple):
+        return [_to_cpu(y) for y in x]
+    return torch.device("cpu") if type(x) is torch.device and x.type == NAME else x
+
+
+def _to_device(x: Any) -> Any:
+    if type(x) is Tensor:
+        return SingleTensor(x)
+    return type(x)(map(_to_device, x)) if isinstance(x, list | tuple) else x
 
 
 _FALLBACK = torch.library.Library("_", "IMPL")

@@ -1,4 +1,4 @@
-"""Models, layers, losses and training on a device without float64: the script models.py in a process of its own."""
+"""Models, layers, losses, tools and training on a device without float64: the script models.py as a process."""
 
 import json
 import subprocess
@@ -29,7 +29,7 @@ def run(*arguments: str) -> dict[str, list[str]]:
     return results
 
 
-@pytest.mark.parametrize("group", ["models", "training", "nn", "losses"])
+@pytest.mark.parametrize("group", ["models", "training", "tools", "nn", "losses"])
 def test_models_without_float64_agree_with_the_cpu(failures: dict[str, list[str]], group: str) -> None:
     results = {name: words for name, words in failures.items() if name.startswith(f"{group}: ")}
     assert results

@@ -139,8 +139,9 @@ def orthogonal_gates(lstm: LSTM) -> LSTM:
     blocks of a single orthogonal (4 H, H) matrix would not be orthogonal themselves and would shrink the state.
 
     Args:
-        lstm: a `torchcommodity.nn.LSTM`, changed in place. It takes the arguments of a `torch.nn.LSTM`, which packs its
-            weights for cuDNN, and loads its state dict.
+        lstm: a `torchcommodity.nn.LSTM`, changed in place. It takes the arguments of a `torch.nn.LSTM` and loads its
+            state dict. That layer keeps a second list of its weights: with computed weights in it, it can no longer
+            be copied after a call, and its export warns.
 
     Returns:
         `lstm`. Its state dict holds the unconstrained parameters instead of `weight_hh`.

@@ -130,7 +130,7 @@ def _outputs(module: nn.Module, batches: list[Any]) -> Tensor:  # (M,)
         module.eval()
         values = [call_model(operation, module, split_inputs(module, batch, None)[0]) for batch in batches]
     outputs = [x for _, x in named_tensors(values)]
-    tensors = [x.double().flatten() for x in outputs if x.is_floating_point()]
+    tensors = [x.cpu().double().flatten() for x in outputs if x.is_floating_point()]
     if not tensors:
         raise_invalid(operation, "the model must return a floating-point Tensor", outputs=len(outputs))
     return torch.cat(tensors)

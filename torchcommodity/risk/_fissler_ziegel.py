@@ -3,9 +3,8 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.opkit.arguments import check_tensor, raise_invalid
 from torchcommodity.risk._series import check_level
-from torchcommodity.risk._tensors import check_tensors
 
 
 def fissler_ziegel_loss(
@@ -46,7 +45,7 @@ def fissler_ziegel_loss(
     """
     check_level("fissler_ziegel_loss", level)
     tensors = {"returns": returns, "value_at_risk": value_at_risk, "expected_shortfall": expected_shortfall}
-    check_tensors("fissler_ziegel_loss", **tensors)
+    check_tensor("fissler_ziegel_loss", **tensors)
     try:
         torch.broadcast_shapes(*(x.shape for x in tensors.values()))
     except RuntimeError:

@@ -3,8 +3,7 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit.arguments import raise_invalid
-from torchcommodity.risk._tensors import check_tensors
+from torchcommodity.opkit.arguments import check_tensor, raise_invalid
 
 
 def holding_returns(
@@ -31,7 +30,7 @@ def holding_returns(
         >>> holding_returns(paths, torch.tensor([0.5, -0.5]))
         tensor([-0.0581, -0.0476])
     """
-    check_tensors("holding_returns", log_returns=log_returns, weights=weights)
+    check_tensor("holding_returns", log_returns=log_returns, weights=weights)
     if log_returns.dim() < 2 or not log_returns.is_floating_point():
         raise_invalid("holding_returns", "log_returns must be floating point (..., T, N)", log_returns=log_returns)
     if weights.dim() < 1 or weights.shape[-1] != log_returns.shape[-1]:

@@ -17,15 +17,14 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit.arguments import raise_invalid
-from torchcommodity.risk._tensors import check_tensors
+from torchcommodity.opkit.arguments import check_tensor, raise_invalid
 
 Levels = Sequence[float]
 
 
 def check_quantiles(operation: str, quantiles: Tensor, levels: Levels) -> None:
     """Raise ValueError unless quantiles (..., Q) do not cross and their levels are increasing, in (0, 1)."""
-    check_tensors(operation, quantiles=quantiles)
+    check_tensor(operation, quantiles=quantiles)
     ordered = all(a < b for a, b in pairwise(levels))
     if len(levels) < 2 or not ordered or levels[0] <= 0 or levels[-1] >= 1:
         raise_invalid(operation, "levels must be at least two increasing numbers in (0, 1)", levels=tuple(levels))

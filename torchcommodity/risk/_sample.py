@@ -6,8 +6,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.losses import cvar_loss
-from torchcommodity.opkit.arguments import raise_invalid
-from torchcommodity.risk._tensors import check_tensors
+from torchcommodity.opkit.arguments import check_tensor, raise_invalid
 
 
 def value_at_risk(
@@ -42,8 +41,9 @@ def value_at_risk(
     missing = returns.isnan()
     count = (~missing).sum(-1)
     losses = torch.where(missing, torch.inf, -returns).sort(-1).values
-    # 1e-9: 0.9 * 110 is 99.00000000000001
-    index = ((level * count.double() - 1e-9).ceil().long() - 1).clamp(min=0)
+    # on the CPU, since not every device has float64; 1e-9: 0.9 * 110 is 99.00000000000001
+    rank = (level * count.cpu().double() - 1e-9).ceil().long().to(count.device)
+    index = (rank - 1).clamp(min=0)
     return torch.where(count > 0, losses.gather(-1, index.unsqueeze(-1)).squeeze(-1), torch.nan)
 
 
@@ -82,7 +82,7 @@ def expected_shortfall(
 
 def check_sample(operation: str, returns: Tensor, level: object) -> None:
     """Raise ValueError for returns that are not floating point (..., T), and for a level outside [0, 1)."""
-    check_tensors(operation, returns=returns)
+    check_tensor(operation, returns=returns)
     if returns.dim() < 1 or returns.shape[-1] < 1 or not returns.is_floating_point():
         rule = "returns must be floating point (..., T) with T >= 1"
         raise_invalid(operation, rule, dtype=returns.dtype, returns=returns)

@@ -8,6 +8,7 @@ from torch import Tensor
 from torchcommodity.opkit._diagnose.events import Call
 from torchcommodity.opkit._diagnose.findings import Finding
 from torchcommodity.opkit._diagnose.trace import Trace
+from torchcommodity.opkit._widest import widest
 
 ELEMENTWISE = {"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"}
 PRODUCTS = {"sub", "rsub", "subtract", "__sub__", "__rsub__", "mul", "multiply", "__mul__", "__rmul__"}
@@ -76,7 +77,7 @@ class LossObserver:
 
 def _are_probabilities(x: Tensor, tolerance: float = 1e-3) -> bool:
     """Whether rows along the axis of classes are between 0 and 1, and their sum is 1."""
-    x = x.detach().double()
+    x = widest(x.detach())
     axis = 1 if x.dim() > 1 else 0
     if not x.dim() or x.shape[axis] < 2 or not bool((x >= 0).all()):
         return False

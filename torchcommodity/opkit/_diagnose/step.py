@@ -102,7 +102,7 @@ class Problem:
             return None
         if isinstance(loss, int | float):
             return [float(loss)]
-        return [value for x in tensors_in(loss) for value in x.detach().double().flatten().tolist()]
+        return [value for x in tensors_in(loss) for value in x.detach().flatten().tolist()]
 
     def descend(self, gradients: Mapping[str, Tensor | None]) -> None:
         """A small step along the gradients, the same relative size for every parameter; autograd does not see it."""

@@ -56,7 +56,7 @@ class UnitObserver:
                 self._add("dead_units", f"{share:.0%} of the units are zero for every sample", FIX_DEAD, call)
         elif self.layer and y.dim() > 1 and y.numel() >= MIN_SAMPLES:
             low, high = BOUNDS[call.name]
-            share = ((y < low + 1e-3) | (y > high - 1e-3)).double().mean().item()
+            share = ((y < low + 1e-3) | (y > high - 1e-3)).float().mean().item()
             if share > MAX_SATURATED_SHARE:
                 self._add("saturated_units", f"{share:.0%} of the values are at the bounds", FIX_SATURATED, call)
 
@@ -70,4 +70,4 @@ def dead_share(y: Tensor) -> float:
     """Share of units that are zero for every sample; 0 for fewer than MIN_SAMPLES samples."""
     if y.dim() < 2 or len(y) < MIN_SAMPLES or not y.numel():
         return 0.0
-    return 1 - (y != 0).any(0).double().mean().item()
+    return 1 - (y != 0).any(0).float().mean().item()

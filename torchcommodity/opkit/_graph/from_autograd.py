@@ -22,6 +22,7 @@ def graph(output: Any, *, names: torch.nn.Module | Mapping[str, Tensor] | None =
         A `Graph`, which prints as a table; `.mermaid()`, `.svg()`, `.png()` and `.save("graph.html")` draw it.
 
     Raises:
+        TypeError: `names` is neither a module nor a mapping from names to Tensors.
         ValueError: no Tensor in `output` requires a gradient.
 
     Example:
@@ -41,7 +42,7 @@ def graph(output: Any, *, names: torch.nn.Module | Mapping[str, Tensor] | None =
     roots = [x for x in tree_leaves(output) if isinstance(x, Tensor) and x.requires_grad]
     if not roots:
         raise ValueError(f"graph: output must require a gradient; got {type(output).__name__} without one")
-    leaves = dict(names.named_parameters()) if isinstance(names, torch.nn.Module) else dict(names or {})
+    leaves = _named_tensors(names)
     leaf_names = {id(x): name for name, x in leaves.items()}
     functions = _topological_order([root.grad_fn for root in roots if root.grad_fn])
     index = {function: i for i, function in enumerate(functions)}
@@ -53,6 +54,16 @@ def graph(output: Any, *, names: torch.nn.Module | Mapping[str, Tensor] | None =
     outputs = [_output(root, leaf_names) for root in results]
     edges += [(index[root.grad_fn], len(nodes) + i) for i, root in enumerate(results) if root.grad_fn]
     return Graph((*nodes, *outputs), tuple(dict.fromkeys(edges)))
+
+
+def _named_tensors(names: Any) -> dict[str, Tensor]:
+    if isinstance(names, torch.nn.Module):
+        return dict(names.named_parameters())
+    tensors = dict(names or {}) if isinstance(names, Mapping | None) else {"": None}
+    if not all(isinstance(x, Tensor) for x in tensors.values()):
+        rule = "names must be a module or a mapping from names to Tensors"
+        raise TypeError(f"graph: {rule}; got {type(names).__name__}")
+    return tensors
 
 
 def _output(root: Tensor, names: Mapping[int, str]) -> Node:

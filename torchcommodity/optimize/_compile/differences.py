@@ -42,7 +42,7 @@ def _difference(name: str, expected: Tensor, actual: Tensor | None) -> OutputDif
 
 
 def _to_double(x: Tensor) -> Tensor:
-    x = x.to_dense() if x.layout != torch.strided else x
+    x = (x.to_dense() if x.layout != torch.strided else x).cpu()  # not every device has float64
     return torch.view_as_real(x.to(torch.complex128)) if x.is_complex() else x.double()
 
 
