@@ -1,5 +1,6 @@
 """The defaults of an operator's schema are those of its public function: `torch.ops.commodity.rolling_mean(x, 21)`."""
 
+import inspect
 from typing import Any
 
 import pytest
@@ -23,6 +24,27 @@ OPERATORS = {
 }
 
 
+COMPUTED = {  # by the public function, from the other arguments
+    "conv_bn": {"bias", "gamma", "beta", "stride", "padding", "dilation", "groups", "eps"},  # sizes for each axis
+    "dcc_correlation": {"initial"},
+    "egarch_variance": {"gamma", "initial"},
+    "ewm_mean": {"alpha"},  # from com, span or halflife
+    "garch_variance": {"gamma", "initial"},
+    "hamilton_filter": {"initial"},
+}
+
+
+def test_schema_defaults_are_missing_only_where_the_public_function_computes_the_argument() -> None:
+    missing = {}
+    for name in {op.name for op in opkit.OPERATORS.values()} & {*ops.__all__}:
+        parameters = inspect.signature(getattr(ops, name)).parameters
+        required = names(opkit.OPERATORS[f"commodity::{name}"], required=True)
+        missing[name] = {
+            x for x in required if x in parameters and parameters[x].default is not inspect.Parameter.empty
+        }
+    assert {name: arguments for name, arguments in missing.items() if arguments} == COMPUTED
+
+
 def bare_call(op: Op, samples: tuple[Sample, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The required arguments of the operator, and what the function needs beside them, such as `packed`."""
     for sample in sorted(samples, key=lambda sample: len(sample.tensors)):
@@ -34,7 +56,7 @@ def bare_call(op: Op, samples: tuple[Sample, ...]) -> tuple[dict[str, Any], dict
 
 
 def test_schema_defaults_of_the_operators_of_the_tutorials() -> None:
-    tutorials = {"seasonal_decompose", "technical_indicators", "rolling_correlation", "correlation_regime"}
+    tutorials = {"seasonal_decompose", "technical_indicators", "rolling_correlation", "correlation_regime", "lltm_cell"}
     assert tutorials <= {op.name for op in OPERATORS.values()}
 
 
@@ -58,12 +80,18 @@ def test_schema_defaults_are_those_of_the_reference(name: str) -> None:
     torch.testing.assert_close(op.overload(**arguments), op.reference(**arguments), equal_nan=True)
 
 
-@pytest.mark.parametrize("name", ["rolling_mean", "rolling_var", "rolling_skew_kurt", "rolling_correlation"])
+@pytest.mark.parametrize(
+    "name", ["rolling_mean", "rolling_var", "rolling_skew_kurt", "rolling_quantile", "rolling_correlation"]
+)
 def test_schema_defaults_without_min_periods_have_the_gradient_of_the_whole_window(name: str) -> None:
     x = torch.randn(6, 2, dtype=torch.double, requires_grad=True)
-    overload = OPERATORS[f"commodity::{name}"].overload
-    (bare,) = torch.autograd.grad(overload(x, 4).nansum(), x)
-    (resolved,) = torch.autograd.grad(overload(x, 4, 4).nansum(), x)
+    settings = (4, 0.3) if name == "rolling_quantile" else (4,)
+
+    def gradient(*min_periods: int) -> Tensor:
+        y = OPERATORS[f"commodity::{name}"].overload(x, *settings, *min_periods)
+        return torch.autograd.grad((y[0] if isinstance(y, tuple) else y).nansum(), x)[0]
+
+    bare, resolved = gradient(), gradient(4)
     assert bare.any()
     assert torch.equal(bare, resolved)
 

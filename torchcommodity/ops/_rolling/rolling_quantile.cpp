@@ -210,8 +210,8 @@ void rolling_quantiles(const Panels& panels, const PanelPointers<scalar_t>& pane
   });
 }
 
-std::tuple<Tensor, Tensor, Tensor> rolling_quantile(const Tensor& x_, int64_t window, int64_t min_periods,
-                                                    double quantile, int64_t interpolation) {
+std::tuple<Tensor, Tensor, Tensor> rolling_quantile(const Tensor& x_, int64_t window, double quantile,
+                                                    std::optional<int64_t> min_periods, int64_t interpolation) {
   STD_TORCH_CHECK(x_.dim() >= 2 && window >= 1, "rolling_quantile: x (..., T, N), window >= 1");
   STD_TORCH_CHECK(quantile >= 0 && quantile <= 1 && interpolation >= 0 && interpolation <= kNearest,
                   "rolling_quantile: quantile in [0, 1], interpolation in [0, 4]");
@@ -221,8 +221,9 @@ std::tuple<Tensor, Tensor, Tensor> rolling_quantile(const Tensor& x_, int64_t wi
   Tensor low_lag = new_lags(), high_lag = new_lags();
   const Panels panels(x);
   const int64_t rows = clamp_window(panels, window);
+  const int64_t min_count = std::max<int64_t>(1, min_periods.value_or(window));
   const std::vector<Position> positions =
-      quantile_positions(rows, std::max<int64_t>(1, min_periods), quantile, static_cast<Interpolation>(interpolation));
+      quantile_positions(rows, min_count, quantile, static_cast<Interpolation>(interpolation));
   THO_DISPATCH_V2(
       x.scalar_type(), "rolling_quantile", AT_WRAP([&] {
         rolling_quantiles(
@@ -237,5 +238,5 @@ std::tuple<Tensor, Tensor, Tensor> rolling_quantile(const Tensor& x_, int64_t wi
 }  // namespace
 
 COMMODITY_OPERATOR(rolling_quantile,
-                   "(Tensor x, SymInt window, SymInt min_periods, float quantile, SymInt interpolation=0) -> (Tensor, "
-                   "Tensor, Tensor)")
+                   "(Tensor x, SymInt window, float quantile, SymInt? min_periods=None, SymInt interpolation=0) -> "
+                   "(Tensor, Tensor, Tensor)")

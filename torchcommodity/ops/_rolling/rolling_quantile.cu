@@ -96,8 +96,8 @@ struct RollingQuantile {
   }
 };
 
-std::tuple<Tensor, Tensor, Tensor> rolling_quantile(const Tensor& x_, int64_t window, int64_t min_periods,
-                                                    double quantile, int64_t interpolation) {
+std::tuple<Tensor, Tensor, Tensor> rolling_quantile(const Tensor& x_, int64_t window, double quantile,
+                                                    std::optional<int64_t> min_periods, int64_t interpolation) {
   STD_TORCH_CHECK(x_.dim() >= 2 && window >= 1, "rolling_quantile: x (..., T, N), window >= 1");
   STD_TORCH_CHECK(quantile >= 0 && quantile <= 1 && interpolation >= 0 && interpolation <= kNearest,
                   "rolling_quantile: quantile in [0, 1], interpolation in [0, 4]");
@@ -110,7 +110,7 @@ std::tuple<Tensor, Tensor, Tensor> rolling_quantile(const Tensor& x_, int64_t wi
         x, panels,
         RollingQuantile<scalar_t>{finite_values<scalar_t>(x, panels), data_ptr<scalar_t>(y), data_ptr<int64_t>(low_lag),
                                   data_ptr<int64_t>(high_lag), clamp_window(panels, window),
-                                  std::max<int64_t>(1, min_periods), interpolation, quantile});
+                                  std::max<int64_t>(1, min_periods.value_or(window)), interpolation, quantile});
   });
   return {y, low_lag, high_lag};
 }

@@ -6,7 +6,7 @@ from torch import Tensor
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample, has_float64
 from torchcommodity.opkit.arguments import raise_invalid
 from torchcommodity.ops._rolling.gather_lag import gather_lag
-from torchcommodity.ops._rolling.window import check_window, live_windows, sliding_windows
+from torchcommodity.ops._rolling.window import check_window, live_windows, resolve_min_periods, sliding_windows
 from torchcommodity.ops._rolling.window_sum import window_sum
 
 INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")  # in the order of the kernels' enum
@@ -59,7 +59,7 @@ def rolling_quantile(
     if interpolation not in INTERPOLATIONS:
         expected = f"interpolation must be one of {', '.join(INTERPOLATIONS)}"
         raise_invalid("rolling_quantile", expected, interpolation=interpolation)
-    y: Tensor = operator(x, window, min_periods, float(quantile), INTERPOLATIONS.index(interpolation))[0]
+    y: Tensor = operator(x, window, float(quantile), min_periods, INTERPOLATIONS.index(interpolation))[0]
     return y
 
 
@@ -79,7 +79,7 @@ def rolling_median(
         tensor([nan, nan, 2., 5.])
     """
     min_periods = check_window("rolling_median", window, min_periods, x=x)
-    y: Tensor = operator(x, window, min_periods, 0.5, 0)[0]
+    y: Tensor = operator(x, window, 0.5, min_periods)[0]
     return y
 
 
@@ -102,28 +102,28 @@ def _position(count: Tensor, window: int, quantile: float, interpolation: int) -
 
 
 def _reference(
-    x: Tensor, window: int, min_periods: int, quantile: float, interpolation: int = 0
+    x: Tensor, window: int, quantile: float, min_periods: int | None = None, interpolation: int = 0
 ) -> tuple[Tensor, Tensor, Tensor]:
     rows = sliding_windows(x, window)
     values = rows.where(rows.isfinite(), torch.inf)  # missing values last; of equal values the oldest first
-    return _from_sorted(*values.sort(dim=-1, stable=True), window, min_periods, quantile, interpolation)
+    return _from_sorted(*values.sort(dim=-1, stable=True), window, quantile, min_periods, interpolation)
 
 
 def _decomposition(
-    x: Tensor, window: int, min_periods: int, quantile: float, interpolation: int
+    x: Tensor, window: int, quantile: float, min_periods: int | None, interpolation: int
 ) -> tuple[Tensor, Tensor, Tensor]:
     rows = sliding_windows(x, window)
     values = rows.where(rows.isfinite(), torch.inf)  # ONNX has no stable sort: lags of equal values may differ
-    return _from_sorted(*values.sort(dim=-1), window, min_periods, quantile, interpolation)
+    return _from_sorted(*values.sort(dim=-1), window, quantile, min_periods, interpolation)
 
 
 def _from_sorted(
-    values: Tensor, order: Tensor, window: int, min_periods: int, quantile: float, interpolation: int
+    values: Tensor, order: Tensor, window: int, quantile: float, min_periods: int | None, interpolation: int
 ) -> tuple[Tensor, Tensor, Tensor]:
     count = values.isfinite().sum(-1)
     low, weight = _position(count.clamp(min=1), window, quantile, interpolation)
     neighbors = torch.stack([low, (low + 1).minimum((count - 1).clamp(min=0))], -1)
-    defined = count >= max(min_periods, 1)
+    defined = count >= max(resolve_min_periods(window, min_periods), 1)
     lower, upper = values.gather(-1, neighbors).where(defined.unsqueeze(-1), 0).unbind(-1)
     lags = (window - 1 - order).gather(-1, neighbors).where(defined.unsqueeze(-1), -1)
     y = (lower + (upper - lower) * weight.to(values.dtype)).where(defined, torch.nan)
@@ -204,5 +204,5 @@ operator = Op(
     backward=_backward,
     decomposition=_decomposition,
     cases=_cases,
-    warmup=lambda min_periods: max(min_periods, 1) - 1,
+    warmup=lambda window, min_periods: max(resolve_min_periods(window, min_periods), 1) - 1,
 )
