@@ -1,5 +1,6 @@
 """AOTInductor artifact: runs in a process that loads only torch and the bundled operator library."""
 
+import contextlib
 import shutil
 import subprocess
 import sys
@@ -28,6 +29,7 @@ result = torch._inductor.aoti_load_package(package)(prices, days)
 torch.testing.assert_close(result, expected, atol=1e-5, rtol=0)
 assert not any(name.startswith("torchcommodity") for name in sys.modules)
 """
+ROOT = Path(__file__).parents[2]
 FAST_COMPILE = {"aot_inductor.compile_wrapper_opt_level": "O0"}
 
 
@@ -56,6 +58,24 @@ def test_aoti_equals_predict_and_bundles_the_operators(
     torch.save((prices, days, expected), tmp_path / "data.pt")
     command = [sys.executable, "-c", WITHOUT_PACKAGE, str(path), str(tmp_path / "_C.so"), str(tmp_path / "data.pt")]
     subprocess.run(command, check=True)
+    load = [sys.executable, "-c", "import sys; from torchcommodity.export import Artifact; Artifact.load(sys.argv[1])"]
+    subprocess.run([*load, str(path)], check=True, env={"PYTHONPATH": str(ROOT), "PATH": ""})  # without a compiler
+
+
+@pytest.mark.parametrize(
+    ("compiled_for", "accepted"),
+    [("AVX2", True), ("AVX512", True), ("AVX512 AVX512_VNNI", False), ("AVX512 AVX512_VNNI AMX_TILE", False)],
+)
+def test_aoti_needs_the_instructions_that_it_was_compiled_for(
+    compiled_for: str, accepted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = {"AOTI_DEVICE_KEY": "cpu", "AOTI_CPU_ISA": compiled_for}
+    loader = torch._C._aoti.AOTIModelPackageLoader  # type: ignore[attr-defined]
+    monkeypatch.setattr(loader, "load_metadata_from_package", lambda path, name: target)
+    monkeypatch.setattr("torch._inductor.cpu_vec_isa.x86_isa_checker", lambda: ["avx2", "avx512"])
+    other = pytest.raises(ValueError, match="AOTI_CPU_ISA AVX512 .*; this one has AVX2 AVX512$")
+    with contextlib.nullcontext() if accepted else other:
+        aoti._check_processor("model.pt2", torch.device("cpu"))
 
 
 def test_aoti_without_a_compiler_is_refused_before_any_work(forecaster: Forecaster, tmp_path: Path) -> None:
