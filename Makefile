@@ -10,7 +10,10 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 export TORCHCOMMODITY_SHARED ?= $(abspath $(wildcard ../shared))
 NATIVE := $(shell find torchcommodity/ops torchcommodity/opkit/include -name "*.cpp" -o -name "*.cu" -o -name "*.h")
 
-.PHONY: forecast test quick check docs bench test-cuda bench-cuda dev clean
+# For Podman: DOCKER_BUILD="podman build --format docker", the format that has health checks.
+DOCKER_BUILD ?= docker build
+
+.PHONY: forecast test quick check docs bench test-cuda bench-cuda version release-check upload image dev clean
 
 forecast: $(VENV)/forecast  ## forecast the embedded prices: out/report.html
 	$(BIN)/torchcommodity forecast
@@ -21,11 +24,18 @@ test: $(VENV)/dev  ## every test, doctest and code block of README and docs
 quick: $(VENV)/dev  ## the inner loop: everything but the tests marked slow, see pyproject.toml
 	$(PYTEST) -m "not slow"
 
-check: $(VENV)/dev  ## formatting, lint, types
+check: $(VENV)/dev  ## formatting, lint, types; workflows, container and examples of deployment
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/clang-format --dry-run --Werror $(NATIVE)
+	$(BIN)/zizmor --offline --quiet .github
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.dependabot .github/dependabot.yml
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.citation-file-format CITATION.cff
+	$(BIN)/hadolint Dockerfile
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.compose-spec examples/deploy/compose.yaml
+	$(BIN)/kubernetes-validate --strict --quiet examples/deploy/kubernetes.yaml
 
 docs: $(VENV)/dev  ## the site, in build/site; warnings are errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
@@ -40,6 +50,19 @@ bench-cuda:  ## speeds of the CUDA kernels whose contract passes on this machine
 	-$(GPU_PYTHON) tests/cuda/run.py build contract  # goes on where an operator fails: the others are timed
 	$(GPU_PYTHON) benchmarks/cuda_kernels.py
 
+version: $(VENV)/release  ## a version in the package and the changelog: make version VERSION=0.2.0; see RELEASING.md
+	$(BIN)/python release/version.py "$(VERSION)"
+
+release-check: $(VENV)/release  ## what keeps this commit and dist/ from being released
+	$(BIN)/python release/check.py
+
+upload: release-check  ## dist/ to PyPI, or to the index in TWINE_REPOSITORY_URL
+	$(BIN)/twine upload dist/*.whl dist/*.tar.gz
+
+image:  ## the container image of the wheel in dist/, torchcommodity:VERSION
+	version=$$(sed -n 's/^__version__ = "\(.*\)"/\1/p' torchcommodity/__init__.py) && \
+	$(DOCKER_BUILD) --build-arg VERSION=$$version --build-arg REVISION=$$(cat dist/commit) --tag torchcommodity:$$version .
+
 dev: $(VENV)/dev  ## the development environment, with the commit hooks
 	$(BIN)/pre-commit install
 
@@ -49,6 +72,11 @@ clean:
 $(VENV)/torch: constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) torch==2.13.0 numpy setuptools wheel ninja
+	touch $@
+
+$(VENV)/release: constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) packaging twine
 	touch $@
 
 $(VENV)/forecast: $(VENV)/torch pyproject.toml setup.py $(NATIVE)

@@ -9,7 +9,12 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[2]
-PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
+PAGES = {
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "RELEASING.md": "releasing.md",
+    "CHANGELOG.md": "changelog.md",
+}
 PICTURE = re.compile(
     r"(!\[[^]]*\]\(docs/assets/\w+)(\.png)\)"
 )  # the one with "-dark" in its name is for the dark scheme

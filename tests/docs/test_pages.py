@@ -20,7 +20,15 @@ from torchcommodity.cli._application import app
 
 ROOT = Path(__file__).parents[2]
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
-PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md")] + DOCS
+PROJECT = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "RELEASING.md",
+    "CHANGELOG.md",
+    "examples/README.md",
+    "examples/deploy/README.md",
+)
+PAGES = [ROOT / name for name in PROJECT] + DOCS
 KERNELS = ROOT / "docs" / "how-to" / "kernels"  # test_kernels.py runs these pages with their C++
 SLOW = {  # exports twice; compiles three libraries; backtests twice; compiles with Inductor; exports; trains
     "serving.md",
