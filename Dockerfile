@@ -1,30 +1,29 @@
-# docker build --tag torchcommodity .
-# docker run --rm --publish 8080:8080 --volume "$PWD/model.pt2:/models/model.pt2:ro" torchcommodity
+# make wheel image
+# docker run --rm --read-only --tmpfs /tmp --publish 8080:8080 --volume "$PWD/model.pt2:/models/model.pt2:ro" torchcommodity
 # docker stop --time 30 CONTAINER   leaves time to finish accepted requests
 
-FROM python:3.12-slim AS build
-RUN apt-get update \
-    && apt-get install --yes --no-install-recommends g++ \
-    && rm -rf /var/lib/apt/lists/*
-RUN python -m venv /venv
-ENV PATH=/venv/bin:$PATH PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
-WORKDIR /source
-COPY constraints.txt ./
-RUN pip install --constraint constraints.txt --index-url https://download.pytorch.org/whl/cpu torch \
-    && pip install "setuptools>=77" wheel ninja
-COPY pyproject.toml setup.py MANIFEST.in README.md LICENSE ./
-COPY torchcommodity torchcommodity
-RUN pip wheel --no-build-isolation --no-deps --wheel-dir /wheels . \
-    && pip install --constraint constraints.txt "$(ls /wheels/torchcommodity-*.whl)[serve,cloud]"
-
-FROM python:3.12-slim
-RUN useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin serve
-COPY --from=build /venv /venv
-ENV PATH=/venv/bin:$PATH HOME=/tmp PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
+ARG PYTHON=3.12
+FROM python:${PYTHON}-slim
+# another index with torch: https://pypi.org/simple for CUDA, or a mirror
+ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
+# USER: PyTorch names its cache after the user, who has no entry in /etc/passwd if an orchestrator chooses the ID
+ENV HOME=/tmp USER=serve PYTHONUNBUFFERED=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore
+# bound, not copied: the wheels take no space in the image
+RUN --mount=type=bind,target=/build \
+    pip install --constraint /build/constraints.txt --index-url "$TORCH_INDEX" torch \
+    && pip install --constraint /build/constraints.txt "$(ls /build/dist/torchcommodity-*_"$(uname -m)".whl)[serve,cloud]"
 # Vertex AI sets it to the gs:// folder of the model
 ENV AIP_STORAGE_URI=/models
-USER 10001
+USER 10001:10001
 EXPOSE 8080
 HEALTHCHECK --interval=10s --timeout=5s --start-period=90s CMD ["python", "-c", "import os, urllib.request as u; u.urlopen('http://127.0.0.1:' + os.environ.get('AIP_HTTP_PORT', '8080') + os.environ.get('AIP_HEALTH_ROUTE', '/health'), timeout=4)"]
 # exec form, so that the server receives SIGTERM
 ENTRYPOINT ["torchcommodity", "serve", "--host", "0.0.0.0"]
+ARG VERSION
+ARG REVISION
+LABEL org.opencontainers.image.title="torchcommodity" \
+    org.opencontainers.image.description="Forecasts of commodity prices over HTTP, from one exported model" \
+    org.opencontainers.image.source="https://github.com/torchcommodity/torchcommodity" \
+    org.opencontainers.image.licenses="BSD-3-Clause" \
+    org.opencontainers.image.version="$VERSION" \
+    org.opencontainers.image.revision="$REVISION"

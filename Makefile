@@ -61,7 +61,7 @@ upload: release-check  ## dist/ to PyPI, or to the index in TWINE_REPOSITORY_URL
 
 image:  ## the container image of the wheel in dist/, torchcommodity:VERSION
 	version=$$(sed -n 's/^__version__ = "\(.*\)"/\1/p' torchcommodity/__init__.py) && \
-	$(DOCKER_BUILD) --build-arg VERSION=$$version --build-arg REVISION=$$(cat dist/commit) --tag torchcommodity:$$version .
+	$(DOCKER_BUILD) --build-arg VERSION=$$version --build-arg REVISION=$$(cat dist/commit) --tag torchcommodity:$$version --tag torchcommodity .
 
 dev: $(VENV)/dev  ## the development environment, with the commit hooks
 	$(BIN)/pre-commit install

@@ -1,0 +1,62 @@
+"""Container, compose and Kubernetes examples fit the server; workflows run make targets and nothing else."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from torchcommodity.serve.http import Limits, Routes
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "examples" / "deploy"
+DRAIN = 1 + Limits().timeout  # seconds: requests on open connections, then those in progress
+ACTION = re.compile(r"uses: [\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$")
+per_workflow = pytest.mark.parametrize("path", sorted((ROOT / ".github/workflows").glob("*.yml")), ids=lambda p: p.stem)
+
+
+def steps(workflow: Path) -> list[dict[str, Any]]:
+    return [step for job in yaml.safe_load(workflow.read_text())["jobs"].values() for step in job["steps"]]
+
+
+@per_workflow
+def test_workflow_runs_make_targets_only(path: Path) -> None:
+    targets = set(re.findall(r"^([\w-]+):(?!=)", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for command in [step["run"] for step in steps(path) if "run" in step]:
+        assert command.split()[0] == "make"
+        assert set(command.split()[1:]) <= targets
+
+
+@per_workflow
+def test_workflow_pins_actions_by_commit_and_names_their_version(path: Path) -> None:
+    lines = [line.strip() for line in path.read_text().splitlines() if "uses:" in line]
+    assert lines
+    assert [line for line in lines if not ACTION.search(line)] == []
+
+
+def test_compose_leaves_time_to_finish_requests() -> None:
+    server = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]["server"]
+    assert float(server["stop_grace_period"].removesuffix("s")) > DRAIN
+    assert server["read_only"]
+
+
+def pod() -> dict[str, Any]:
+    deployment = next(yaml.safe_load_all((DEPLOY / "kubernetes.yaml").read_text()))
+    return deployment["spec"]["template"]["spec"]
+
+
+def test_kubernetes_leaves_time_to_finish_requests() -> None:
+    (server,) = pod()["containers"]
+    assert pod()["terminationGracePeriodSeconds"] > server["lifecycle"]["preStop"]["sleep"]["seconds"] + DRAIN
+
+
+def test_kubernetes_probes_ask_the_routes_of_the_server() -> None:
+    (server,) = pod()["containers"]
+    probes = {name: server[f"{name}Probe"]["httpGet"]["path"] for name in ("startup", "readiness", "liveness")}
+    assert probes == {"startup": Routes().health, "readiness": "/ready", "liveness": "/live"}
+
+
+def test_kubernetes_runs_as_the_user_of_the_image() -> None:
+    user = f"{pod()['securityContext']['runAsUser']}:{pod()['securityContext']['runAsGroup']}"
+    assert re.findall(r"^USER (.+)$", (ROOT / "Dockerfile").read_text(), re.MULTILINE) == [user]
