@@ -3,7 +3,8 @@
 Five energy prices, four horizons: an LSTM reads the log-returns of the last 60 rows and predicts those of the next
 week, month, quarter and half-year. `WindowDataset` cuts the windows; its `split` keeps the targets of the training
 windows out of the validation rows, and those of the validation windows out of the test rows. The scalers are fitted on
-the training windows and are part of the module. [The how-to guide](../how-to/windows.md) goes through each step.
+the training windows and are part of the module. Forty lines do this, not counting imports and figure;
+[the how-to guide](../how-to/windows.md) goes through each step.
 
 The loss is the squared error in units of the training targets' deviation. Before training, the network predicts the
 mean of the training targets: epoch 0 is the baseline. Training beats it on the training rows, and nowhere else: these

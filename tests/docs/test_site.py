@@ -50,6 +50,12 @@ def test_example_prints_its_sources_and_shows_its_figure(site: Path, name: str) 
     assert "plotly.min.js" in figure.read_text()
 
 
+def test_example_windows_has_forty_lines() -> None:
+    code = (ROOT / "examples" / "07_windows.py").read_text()
+    lines = code[code.index("SYMBOLS = ") : code.index("    if out:")].splitlines()
+    assert len([line for line in lines if line.strip()]) <= 40
+
+
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_example_is_in_the_readme(name: str) -> None:
     assert f"| [`{name}.py`]({name}.py) |" in (ROOT / "examples" / "README.md").read_text()
@@ -162,6 +168,15 @@ def test_site_has_enough_contrast_in_both_schemes(site: Path, browser: Any, sche
         )
         violations = axe.run(page, options=rules).response["violations"]
         assert [(name, node["html"], node["failureSummary"]) for one in violations for node in one["nodes"]] == []
+    page.close()
+
+
+def test_tutorials_tables_show_their_links_on_a_phone(site: Path, browser: Any) -> None:
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    page.goto((site / "tutorials" / "from-the-tutorials.html").as_uri())
+    tables = page.locator("article table").all()
+    assert len(tables) == 5
+    assert max(table.evaluate("x => x.getBoundingClientRect().right") for table in tables) <= 390
     page.close()
 
 

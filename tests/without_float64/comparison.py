@@ -116,18 +116,20 @@ def _long(case: Case, rows: int) -> Rows:
         yield f"{rows} rows", case.map_panels(lambda x: repeat_to(x, case.time[0], rows))
 
 
-def differences(case: Case, device: str, long: int = 0) -> Iterator[str]:
+def differences(case: Case, device: str, missing: bool = True, long: int = 0) -> Iterator[str]:
     """What differs on the device, in words.
 
     Args:
         case: the operator on one sample.
         device: name of the device.
+        missing: also with a missing value in each tensor, and whether the call has side effects.
         long: length of a long series; 0: values and gradients only. One sample suffices for layouts, sizes, levels,
             lengths and transforms.
     """
     single = case.map_tensors(to_float)
-    yield from _side_effects(single, device)
-    for label, row in [("", single), *_missing(single)]:
+    if missing:
+        yield from _side_effects(single, device)
+    for label, row in [("", single), *(_missing(single) if missing else ())]:
         yield from _compare(label, row, device, "value", Case.call, VALUES)
         if case.op.backward and case.float_indices:
             all_of_them = long and not label and not getattr(case.op, "once_differentiable", False)

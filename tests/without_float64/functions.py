@@ -66,11 +66,15 @@ def failures(name: str) -> Iterator[str]:
             yield f"{int(different.sum())} of {y.numel()} values differ, by up to {largest:.1e}"
 
 
-def main() -> None:
-    names = sys.argv[1:] or [*COMPOSED, *(name for name in indicators.__all__ if name != "lookback")]
+def failures_by_name(names: list[str]) -> dict[str, list[str]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that operators run their references
-        sys.stdout.write(json.dumps({name: list(failures(name)) for name in names}))
+        return {name: list(failures(name)) for name in names}
+
+
+def main() -> None:
+    names = sys.argv[1:] or [*COMPOSED, *(name for name in indicators.__all__ if name != "lookback")]
+    sys.stdout.write(json.dumps(failures_by_name(names)))
 
 
 if __name__ == "__main__":

@@ -41,19 +41,28 @@ LOOPS = {  # references that take many steps in Python for each row
     "rolling_correlation_backward",
     "rolling_correlation_pairs",
     "seasonal_decompose",
+    "series_program",
+    "series_program_backward",
     "stl",
     "stl_backward",
     "technical_indicators_backward",
 }
 INTERPRETED = {"parabolic_sar", "parabolic_sar_backward"}  # a loop of small tensors for each row
 assert ops.NATIVE, ops.NATIVE.reason
+NAMES = sorted(name.removeprefix("commodity::") for name in opkit.OPERATORS if name.startswith("commodity::"))
+
+
+def failures_by_name(names: list[str], device: str) -> dict[str, list[str]]:
+    return {name: comparison.run_quietly(partial(failures, name, device)) for name in names}
 
 
 def failures(name: str, device: str) -> Iterator[str]:
-    cases = build_cases(opkit.OPERATORS[f"commodity::{name}"])
-    single = [_called_on(device, case.map_tensors(to_float)) for case in cases]
+    """Every row on the first sample, without loops also on the second; of the others, values and gradients."""
+    cases = build_cases(opkit.OPERATORS[f"commodity::{name}"])[: 2 if name in INTERPRETED else None]
+    thorough = cases[: 1 if name in LOOPS | INTERPRETED else 2]
+    single = [_called_on(device, case.map_tensors(to_float)) for case in thorough]
     for check in EXACT:
-        result = run_check(CHECKS[check], single[: 1 if name in LOOPS | INTERPRETED else None])
+        result = run_check(CHECKS[check], single)
         if result.status == "fail":
             yield f"{check}: {result.sample}: {result.cause}"
     for case in single:
@@ -63,7 +72,7 @@ def failures(name: str, device: str) -> Iterator[str]:
             yield f"causal: {case.sample}: {type(error).__name__}: {error}"
     for i, case in enumerate(cases):
         long = 0 if i or name in INTERPRETED else 300 if name in LOOPS else 3000
-        for difference in comparison.differences(case, device, long):
+        for difference in comparison.differences(case, device, i < len(thorough), long):
             yield f"{case.sample}: {difference}"
 
 
@@ -98,9 +107,7 @@ def main() -> None:
         import single_device
 
         assert torch.device(arguments.device).type == single_device.NAME
-    names = arguments.names or sorted(name.removeprefix("commodity::") for name in opkit.OPERATORS)
-    failed = {name: comparison.run_quietly(partial(failures, name, arguments.device)) for name in names}
-    sys.stdout.write(json.dumps(failed))
+    sys.stdout.write(json.dumps(failures_by_name(arguments.names or NAMES, arguments.device)))
 
 
 if __name__ == "__main__":

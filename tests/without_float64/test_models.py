@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -13,20 +14,29 @@ from torchcommodity.models import MODELS
 from torchcommodity.training import model_inputs
 
 SCRIPT = Path(__file__).with_name("models.py")
+CAPTURE: dict[str, Any] = {"capture_output": True, "text": True}
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def failures() -> dict[str, list[str]]:
-    return run()
-
-
-def run(*arguments: str) -> dict[str, list[str]]:
-    process = subprocess.run([sys.executable, str(SCRIPT), *arguments], capture_output=True, text=True, timeout=500)
+def failures(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """What differs, by name; in a process of its own, where the device is registered."""
+    process = subprocess.run([sys.executable, str(SCRIPT), *_curve(request, tmp_path_factory)], **CAPTURE)
     assert process.returncode == 0, process.stderr
     results: dict[str, list[str]] = json.loads(process.stdout)
     return results
+
+
+def _curve(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Arguments for inputs with a curve, where the prices of futures are at hand."""
+    try:
+        futures = request.getfixturevalue("futures")
+    except pytest.skip.Exception:
+        return []
+    path = tmp_path_factory.mktemp("curve") / "inputs.pt"
+    torch.save(model_inputs(futures.between("2014-01-01", "2014-09-30"), 21)._asdict(), path)
+    return ["--curve", str(path)]
 
 
 @pytest.mark.parametrize("group", ["models", "training", "tools", "nn", "losses"])
@@ -46,8 +56,5 @@ def test_models_without_float64_call_only_operators_of_mps(failures: dict[str, l
     assert failures["operators without a kernel for MPS"] == []
 
 
-def test_models_without_float64_take_a_curve(futures: data.Panel, tmp_path: Path) -> None:
-    inputs = model_inputs(futures.between("2014-01-01", "2014-09-30"), 21)
-    torch.save(inputs._asdict(), tmp_path / "inputs.pt")
-    results = run("models: with a curve", "--curve", str(tmp_path / "inputs.pt"))
-    assert results["models: with a curve"] == []
+def test_models_without_float64_take_a_curve(futures: data.Panel, failures: dict[str, list[str]]) -> None:
+    assert failures["models: with a curve"] == []

@@ -102,5 +102,8 @@ def _check(weights: Tensor, returns: Tensor) -> None:
     check_tensor("portfolio_returns", weights=weights, returns=returns)
     expected = (*returns.shape[:-2], *returns.shape[-1:])
     if returns.dim() < 2 or returns.shape[-2] < 1 or weights.shape != expected:
-        rule = "weights must be (..., N) for returns (..., T, N) with T >= 1; weights (..., T, N) are for net_returns"
+        rule = (
+            "weights must be (..., N) for returns (..., T, N) with T >= 1; of a single row pass returns.unsqueeze(-2), and "
+            "weights (..., T, N) that change with the rows to net_returns"
+        )
         raise_invalid("portfolio_returns", rule, weights=weights, returns=returns)
