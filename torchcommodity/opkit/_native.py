@@ -26,7 +26,7 @@ _LIBRARIES: list[Path] = []  # in the order in which they were loaded
 
 
 def load_native_library(folder: Path, stem: str = "_C") -> Native:
-    """Load `stem*.so` from `folder`; of several, the newest.
+    """Load `stem*.so` from `folder`; of several, the newest. If the processor has AVX2, `folder/x86-64-v3` comes first.
 
     Call it before creating the records of the library's operators: the library declares their schemas. With
     `TORCHCOMMODITY_NATIVE=0` in the environment no library is loaded, and operators run through their references.
@@ -53,15 +53,22 @@ def _enabled() -> bool:
 def _load(folder: Path, stem: str) -> Native:
     if not _enabled():
         return Native(None, "disabled by TORCHCOMMODITY_NATIVE=0")
-    paths = [*folder.glob(f"{stem}*.so"), *folder.glob(f"{stem}*.pyd")]
-    if not paths:
+    path = _find(folder, stem)
+    if not path:
         return Native(None, f"no {stem}*.so in {folder}; build it with: pip install -e . --no-build-isolation")
-    newest = max(paths, key=lambda path: path.stat().st_mtime)
     try:
-        load_library(newest)
+        load_library(path)
     except OSError as error:
         return Native(None, str(error))
-    return Native(newest)
+    return Native(path)
+
+
+def _find(folder: Path, stem: str) -> Path | None:
+    avx2 = torch.backends.cpu.get_cpu_capability() in ("AVX2", "AVX512")
+    for place in [*([folder / "x86-64-v3"] if avx2 else []), folder]:
+        if paths := [*place.glob(f"{stem}*.so"), *place.glob(f"{stem}*.pyd")]:
+            return max(paths, key=lambda path: path.stat().st_mtime)
+    return None
 
 
 def load_library(path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from torchcommodity import ops
 from torchcommodity.export._devices import CPU, check_compiled_for
 from torchcommodity.export._formats import pt2
 from torchcommodity.export._metadata import Metadata
@@ -63,7 +64,7 @@ def from_bytes(package: bytes, device: torch.device = CPU) -> Callable[[Tensor, 
 
 
 def _libraries() -> list[Path]:
-    return [path for path in native_libraries() if path.parent.name == "torchcommodity"]
+    return [path for path in native_libraries() if path == ops.NATIVE.path]
 
 
 def _check_processor(path: str, device: torch.device) -> None:

@@ -30,9 +30,13 @@ def build_library(target: Path, folder: Path, cuda: bool = False, **settings: An
         folder: folder of the object files, one for each set of settings.
         cuda: compile the .cu files.
         settings: of `Toolchain`, to build for another platform: `compiler`, the command of a C++ compiler; `torch`, the
-            folder of a torch for that platform; `platform`, "linux" or "darwin"; `ldflags`.
+            folder of a torch for that platform; `platform`, "linux" or "darwin"; `cflags`; `ldflags`.
     """
+    # messages name the files from the root of the sources on, whoever built the library
+    roots = (f"{PACKAGE.parent}{os.sep}", f"{settings.get('torch') or torch_folder()}{os.sep}include{os.sep}")
+    relative = (f"-ffile-prefix-map={root}=" for root in roots)
     toolchain = Toolchain(
+        cflags=(*relative, "-fvisibility=hidden", *settings.pop("cflags", ())),
         include=(HEADERS,),
         precompiled=HEADERS / "native.h",
         cuda=cuda,
