@@ -33,12 +33,12 @@ class Platform:
         return "darwin" if "macos" in self.target else "linux"
 
     @property
-    def compiler(self) -> tuple[str, ...]:
-        return sys.executable, "-m", "ziglang", "c++", "-target", self.target
-
-    @property
     def ldflags(self) -> tuple[str, ...]:
-        return ("-Wl,-s",) if self.system == "darwin" else ("-Wl,-s", "-Wl,-z,defs", "-Wl,--exclude-libs,ALL")
+        every = "-O3", "-Wl,-s"  # without -O3 zig adds a library that reports undefined behavior
+        return every if self.system == "darwin" else (*every, "-Wl,-z,defs", "-Wl,--exclude-libs,ALL")
+
+    def compiler(self, language: str) -> tuple[str, ...]:
+        return sys.executable, "-m", "ziglang", language, "-target", self.target
 
     def build(self, library: Any, folder: Path, torch: Path) -> dict[str, Path]:
         """Build the libraries in `folder`; returns their paths by their names in the package.
@@ -51,7 +51,7 @@ class Platform:
         stub = self._write_torch(torch, folder / "torch")
         libraries = dict[str, Path]()
         for name, flags in self.libraries.items():
-            settings = {"compiler": self.compiler, "cflags": flags, "ldflags": self.ldflags, "platform": self.system}
+            settings = {"compiler": self.compiler("c++"), "cflags": flags, "ldflags": self.ldflags, "platform": self.system}
             path = libraries[f"{name}/{library.NAME}".lstrip("/")] = folder / (name or "default") / library.NAME
             library.build_library(path, path.parent / "objects", torch=stub, **settings)
         return libraries
@@ -70,7 +70,8 @@ class Platform:
         source = folder / "stub.c"
         source.write_text("".join(f"void {function}(void) {{}}\n" for function in stable_functions()))
         stub = folder / "lib" / f"libtorch_cpu.{suffix}"
-        subprocess.run([*self.compiler, "-x", "c", "-shared", name, str(source), "-o", str(stub)], check=True)
+        command = [*self.compiler("cc"), "-O3", "-nostdlib", "-shared", name, str(source), "-o", str(stub)]
+        subprocess.run(command, check=True)
         for other in ("torch", "c10"):  # the command of a local build names them too
             shutil.copy(stub, stub.with_name(f"lib{other}.{suffix}"))
         return folder
