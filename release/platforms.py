@@ -32,11 +32,6 @@ class Platform:
     def system(self) -> str:
         return "darwin" if "macos" in self.target else "linux"
 
-    @property
-    def ldflags(self) -> tuple[str, ...]:
-        every = "-O3", "-Wl,-s"  # without -O3 zig adds a library that reports undefined behavior
-        return every if self.system == "darwin" else (*every, "-Wl,-z,defs", "-Wl,--exclude-libs,ALL")
-
     def compiler(self, language: str) -> tuple[str, ...]:
         return sys.executable, "-m", "ziglang", language, "-target", self.target
 
@@ -48,13 +43,22 @@ class Platform:
             folder: folder of the object files.
             torch: folder of an installed torch, for its headers.
         """
-        stub = self._write_torch(torch, folder / "torch")
+        stub, ldflags = self._write_torch(torch, folder / "torch"), self._ldflags(folder)
         libraries = dict[str, Path]()
         for name, flags in self.libraries.items():
-            settings = {"compiler": self.compiler("c++"), "cflags": flags, "ldflags": self.ldflags, "platform": self.system}
+            settings = {"compiler": self.compiler("c++"), "cflags": flags, "ldflags": ldflags, "platform": self.system}
             path = libraries[f"{name}/{library.NAME}".lstrip("/")] = folder / (name or "default") / library.NAME
             library.build_library(path, path.parent / "objects", torch=stub, **settings)
         return libraries
+
+    def _ldflags(self, folder: Path) -> tuple[str, ...]:
+        """No symbols but those that it needs: what it exported could stand in for that of another C++ library."""
+        exports = folder / "exports"
+        exports.write_text("" if self.system == "darwin" else "{ local: *; };")
+        every = "-O3", "-Wl,-s"  # without -O3 zig adds a library that reports undefined behavior
+        if self.system == "darwin":
+            return *every, f"-Wl,-exported_symbols_list,{exports}"
+        return *every, "-Wl,-z,defs", f"-Wl,--version-script={exports}"
 
     def _write_torch(self, torch: Path, folder: Path) -> Path:
         """Write a folder like that of an installed torch: headers and a stub of libtorch_cpu."""
