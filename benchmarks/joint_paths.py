@@ -73,7 +73,7 @@ def score_origins(panel: Panel, generator: ScenarioModel, first_year: int) -> tu
     for origin in origins:
         if panel.dates[origin].astype("datetime64[Y]") != year:
             year = panel.dates[origin].astype("datetime64[Y]")
-            past = fit_past(panel.between(None, year.astype("datetime64[D]") - 1), generator)
+            past = fit_past(panel.between(None, year.astype("datetime64[D]") - np.timedelta64(1, "D")), generator)
         simulation = past.forecaster.simulate(panel.between(None, panel.dates[origin]), PATHS)
         paths = {name: x / scale for name, x in sources(simulation, past).items()}
         rows[origin] = score_paths(paths, outcomes[origin] / scale)

@@ -151,7 +151,7 @@ OF_TWO: dict[str, Callable[[Array, int, int], None]] = {
 }
 OF_DATES: dict[str, Callable[[Array], Array]] = {
     "all dates one day later": lambda dates: dates + 1,
-    "last date 30 days later": lambda dates: np.append(dates[:-1], dates[-1] + 30),
+    "last date 30 days later": lambda dates: np.append(dates[:-1], dates[-1] + np.timedelta64(30, "D")),
     "dates one row late": lambda dates: np.append(dates[1:], dates[-1] + np.timedelta64(1, "D")),
 }
 

@@ -22,12 +22,12 @@ def market(code="CL", first="2019-01-02", last="2020-03-31"):
     rng = np.random.default_rng(0)
     product, days = data.CONTRACTS[code], np.arange(first, last, dtype="datetime64[D]")
     days = days[np.is_busday(days, busdaycal=data.business_calendar("US"))]
-    months = np.arange(np.datetime64(first, "M"), np.datetime64(last, "M") + 6)
+    months = np.arange(np.datetime64(first, "M"), np.datetime64(last, "M") + np.timedelta64(6, "M"))
     ends = product.last_trading_days(months)
     shared = rng.normal(0, 0.02, len(days)).cumsum()
     parts = []
     for k, (month, end) in enumerate(zip(months, ends)):
-        own = days[(days <= end) & (days > end - 300)]
+        own = days[(days <= end) & (days > end - np.timedelta64(300, "D"))]
         if not len(own):
             continue
         level = 4.0 + 0.01 * k + shared[np.isin(days, own)] + rng.normal(0, 0.003, len(own)).cumsum()

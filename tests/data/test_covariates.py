@@ -16,7 +16,7 @@ FRIDAYS = pd.to_datetime(["2024-01-05", "2024-01-12", "2024-01-19"])
 STOCKS = pd.DataFrame({"STOCKS": [425.1, 431.6, 429.9]}, index=FRIDAYS)
 ROWS = np.arange("2024-01-01", "2024-02-15", dtype="datetime64[D]")
 
-days = st.integers(0, 40).map(lambda n: np.datetime64("2024-01-01") + n)
+days = st.integers(0, 40).map(lambda n: np.datetime64("2024-01-01") + np.timedelta64(n, "D"))
 observation = st.tuples(days, st.integers(0, 20), st.floats(0.5, 2.0))
 
 

@@ -23,7 +23,8 @@ def panel_of(code, first, last, lead):
     days = np.arange(first, last, dtype="datetime64[D]")
     days = days[np.is_busday(days, busdaycal=calendar)]
     product = data.CONTRACTS[code]
-    listed = np.arange(np.datetime64(first, "M") - 2, np.datetime64(last, "M") + 6)
+    start, end = np.datetime64(first, "M"), np.datetime64(last, "M")
+    listed = np.arange(start - np.timedelta64(2, "M"), end + np.timedelta64(6, "M"))
     listed = listed[np.isin(listed.astype(int) % 12 + 1, product.delivery_months())]
     rolls = np.busday_offset(product.last_trading_days(listed), lead, roll="backward", busdaycal=calendar)
     held = listed[np.searchsorted(rolls, days, side="right")]
@@ -50,7 +51,7 @@ def test_rolls_of_the_exchange_rule_are_unchanged_by_deliveries():
 
 def test_rolls_ahead_of_a_series_without_a_rule():
     days = pd.bdate_range("2018-01-02", "2018-12-31", name="date")
-    held = days.to_numpy().astype("datetime64[M]") + 1  # rolls on the first day of each month
+    held = days.to_numpy().astype("datetime64[M]") + np.timedelta64(1, "M")  # rolls on the first day of each month
     panel = data.Panel.from_pandas(pd.DataFrame({"X": 1.0 + np.arange(len(days))}, index=days))
     panel = replace(panel, deliveries=held[:, None])
     rolls = panel.rolls(ahead=45)[:, 0].numpy()

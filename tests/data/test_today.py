@@ -26,8 +26,8 @@ def test_latest_date_is_tomorrow_or_the_end_of_its_week_or_month(
     monkeypatch: pytest.MonkeyPatch, frequency: data.Frequency, latest: str
 ) -> None:
     monkeypatch.setattr(module, "datetime", Clock)
-    day = data.latest_date(frequency)
+    day, tomorrow = data.latest_date(frequency), data.latest_date(frequency) + np.timedelta64(1, "D")
     assert str(day) == latest
     data.check_not_future("predict", np.array([day]), frequency)
-    with pytest.raises(data.DataError, match=f"expected dates up to {latest}, .*; got {day + 1}; correct the date"):
-        data.check_not_future("predict", np.array([day + 1]), frequency)
+    with pytest.raises(data.DataError, match=f"expected dates up to {latest}, .*; got {tomorrow}; correct the date"):
+        data.check_not_future("predict", np.array([tomorrow]), frequency)

@@ -106,6 +106,6 @@ def test_diebold_mariano_without_differences_or_dates() -> None:
 
 def test_overlap_of_targets_counts_the_rows_of_the_calendar() -> None:
     origins = np.arange("2024-01-01", "2024-01-07", dtype="datetime64[D]")
-    ends = np.full((6, 2), np.datetime64("NaT"), dtype="datetime64[D]")
+    ends = np.full((6, 2), np.datetime64("NaT", "D"), dtype="datetime64[D]")
     ends[0], ends[1, 0] = origins[[2, 5]], origins[3]  # two rows of the panel ahead, and five
     assert _overlap(origins, ends) == 5

@@ -29,7 +29,7 @@ def backtest() -> Backtest:
     x = x[torch.isfinite(x).all(1)].log()
     dates = prices.dates[torch.isfinite(prices.values.plain()).all(1).numpy()]
     targets = torch.full((len(x), 2, 2), torch.nan, dtype=torch.float64)
-    ends = np.full(targets.shape, np.datetime64("NaT"), dtype="datetime64[D]")
+    ends = np.full(targets.shape, np.datetime64("NaT", "D"), dtype="datetime64[D]")
     for i, h in enumerate(HORIZONS):
         targets[:-h, i], ends[:-h, i] = x[h:] - x[:-h], dates[h:, None]
     z = torch.from_numpy(stats.norm.ppf(LEVELS))

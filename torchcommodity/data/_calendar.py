@@ -8,7 +8,7 @@ import numpy as np
 
 from torchcommodity.data._frequency import Dates, Frequency, infer_frequency, month_end
 from torchcommodity.data._futures.contracts import get_contract
-from torchcommodity.data._futures.expiry import business_calendar
+from torchcommodity.data._futures.expiry import DAY, MONTH, business_calendar
 
 WEEKENDS = 0.1  # share of rows on weekends from which every day is a row
 SPOT = "NYSE"  # calendar of a symbol without a contract
@@ -37,25 +37,25 @@ class RowCalendar:
         """
         rows, day = np.asarray(rows), np.datetime64(origin, "D")
         if self.frequency == "monthly":
-            return self._month_days(day.astype("datetime64[M]") + rows, contract)
+            return self._month_days(day.astype("datetime64[M]") + rows * MONTH, contract)
         step = 7 if self.frequency == "weekly" else 1
         if step == 1 and self.day == "weekday":
             dates: Dates = np.busday_offset(day, rows, roll="backward", busdaycal=trading_calendar(contract))
         else:
-            dates = day + step * rows
+            dates = day + step * rows * DAY
         return dates
 
     def _month_days(self, months: Dates, contract: str | None) -> Dates:
         first: Dates = months.astype("datetime64[D]")
-        following: Dates = (months + 1).astype("datetime64[D]")
+        following: Dates = (months + MONTH).astype("datetime64[D]")
         if isinstance(self.day, int):
-            return first + (self.day - 1)
+            return first + (self.day - 1) * DAY
         if self.day == "last business day":
             ends: Dates = np.busday_offset(following, -1, roll="forward", busdaycal=trading_calendar(contract))
             return ends
         days: dict[str, Callable[[], Dates]] = {
             "first": lambda: first,
-            "last": lambda: following - 1,
+            "last": lambda: following - DAY,
             "last weekday": lambda: month_end(months),
         }
         return days[self.day]()
@@ -90,6 +90,6 @@ def _day_of_month(days: Dates) -> Day | int:
     numbers = (days - months.astype("datetime64[D]")).astype(np.int64) + 1
     if (numbers == numbers[0]).all() and numbers[0] <= 28:
         return "first" if numbers[0] == 1 else int(numbers[0])
-    if (days == (months + 1).astype("datetime64[D]") - 1).all():
+    if (days == (months + MONTH).astype("datetime64[D]") - DAY).all():
         return "last"
     return "last weekday" if (days == month_end(months)).all() else "last business day"

@@ -100,6 +100,6 @@ def month_end(months: Any) -> Dates:
     >>> month_end(np.array(["2024-02", "2024-03"], dtype="datetime64[M]")).astype(str).tolist()
     ['2024-02-29', '2024-03-29']
     """
-    following = np.asarray(months, dtype="datetime64[M]") + 1
+    following = np.asarray(months, dtype="datetime64[M]") + np.timedelta64(1, "M")
     days: Dates = np.busday_offset(following.astype("datetime64[D]"), -1, roll="forward")
     return days

@@ -97,7 +97,7 @@ def _start_date(days: Dates, test_start: int | DateLike | None) -> np.datetime64
     if test_start is not None:
         return np.datetime64(test_start, "D")
     middle = days[len(days) // 2] if len(days) else np.datetime64("1970-01-01", "D")
-    january: np.datetime64 = (middle.astype("datetime64[Y]") + 1).astype("datetime64[D]")
+    january: np.datetime64 = (middle.astype("datetime64[Y]") + np.timedelta64(1, "Y")).astype("datetime64[D]")
     return january
 
 

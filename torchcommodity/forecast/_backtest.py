@@ -83,7 +83,7 @@ class Backtest:
             self,
             origins=self.origins[rows],
             targets=targets[rows],
-            target_dates=np.where(targets[rows].isnan().numpy(), np.datetime64("NaT"), self.target_dates[rows]),
+            target_dates=np.where(targets[rows].isnan().numpy(), np.datetime64("NaT", "D"), self.target_dates[rows]),
             quantiles={name: q[rows] for name, q in self.quantiles.items()},
             variances={name: v[rows] for name, v in self.variances.items()},
         )
@@ -235,7 +235,7 @@ def backtest(
 
 def _target_dates(panel: Panel, horizons: Sequence[int]) -> np.ndarray:  # (T, H, N)
     ends = target_rows(panel.values.plain(), horizons).numpy()
-    return np.where(ends < 0, np.datetime64("NaT"), panel.dates[ends])
+    return np.where(ends < 0, np.datetime64("NaT", "D"), panel.dates[ends])
 
 
 def _test_blocks(dates: np.ndarray, first_year: int | None, config: HarConfig) -> list[range]:

@@ -62,7 +62,7 @@ def _scheduled_month(code: str | None, day: np.datetime64) -> str | None:
     if code is None or CONTRACTS[code].last_day is None:
         return None
     contract, month = CONTRACTS[code], day.astype("datetime64[M]")
-    months = np.arange(month - 1, month + 15)
+    months = np.arange(month - np.timedelta64(1, "M"), month + np.timedelta64(15, "M"))
     months = months[np.isin(months.astype(np.int64) % 12 + 1, contract.delivery_months())]
     front: Dates = months[contract.roll_days(months) > day]
     return str(front[0])

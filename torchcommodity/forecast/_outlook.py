@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from torchcommodity.forecast._forecaster import Forecaster
 
+DAY = np.timedelta64(1, "D")
 # age in days from which prices are reported as old; monthly ones are published weeks after their month
 STALE_DAYS: dict[Frequency, int] = {"daily": 7, "weekly": 14, "monthly": 75}
 
@@ -192,7 +193,7 @@ def _row(
 ) -> OutlookRow:
     panel, origin, symbol = forecast.history, forecast.origins[n], forecast.symbols[n]
     code, last = panel.contracts[n], forecast.last[n].item()
-    contract, first, end = contract_state(panel, n, origin), origin + 1, np.datetime64(today, "D") + 1
+    contract, first, end = contract_state(panel, n, origin), origin + DAY, np.datetime64(today, "D") + DAY
     age = int((end - first).astype(int))
     quoted = quoted_decimals(panel.values.plain()[:, n].numpy())
     return OutlookRow(

@@ -186,7 +186,7 @@ def make_task(prices: Any, *, first_year: int | None = None, last_year: int | No
     return Task(
         track, panel, first_year, last_year, rows, har.horizons, har.levels,
         torch.where(torch.from_numpy(scored), outcomes, torch.nan),
-        np.where(scored, panel.dates[ends], np.datetime64("NaT")),
+        np.where(scored, panel.dates[ends], np.datetime64("NaT", "D")),
     )  # fmt: skip
 
 

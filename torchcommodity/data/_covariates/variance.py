@@ -40,7 +40,7 @@ def _ratios(column: Covariate) -> Values:  # (M,)
     import pandas as pd
 
     used = np.unique(column.latest)
-    x, revised = column.values[used], np.diff(column.dates[used], prepend=np.datetime64("NaT")) == 0 * DAY
+    x, revised = column.values[used], np.diff(column.dates[used], prepend=np.datetime64("NaT", "D")) == 0 * DAY
     if column.transform == "changes":
         squares = np.where(revised, np.nan, np.square(np.diff(np.log(x), prepend=np.nan)))
         x, past = pd.Series(squares).ewm(halflife=HALFLIFE, ignore_na=True).mean().to_numpy(), squares

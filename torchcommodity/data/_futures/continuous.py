@@ -40,7 +40,7 @@ def continuous_panel(source: ContractPrices, rule: RollRule, adjustment: Adjustm
     dates = np.unique(np.concatenate([part.dates for part in parts]))
     shape, contracts = (len(dates), len(parts)), max(part.curve.shape[1] for part in parts)
     values, nearby = np.full(shape, np.nan), np.full((*shape, contracts), np.nan)
-    deliveries = np.full(shape, np.datetime64("NaT"), dtype="datetime64[M]")
+    deliveries = np.full(shape, np.datetime64("NaT", "M"), dtype="datetime64[M]")
     for n, part in enumerate(parts):
         rows = np.searchsorted(dates, part.dates)
         values[rows, n], deliveries[rows, n] = part.prices, part.deliveries

@@ -57,7 +57,7 @@ def parse_rows(
         DataError: a cell that cannot be read, a contract without a product, an unknown symbol in `products`.
     """
     days = to_days(roles.date, table, origin, options.date_order)
-    expiries = np.full(len(table), np.datetime64("NaT"), dtype="datetime64[D]")
+    expiries = np.full(len(table), np.datetime64("NaT", "D"), dtype="datetime64[D]")
     if roles.expiry is not None:
         expiries = to_days(roles.expiry, table, origin, options.date_order)
     codes = _codes(table, roles, origin)

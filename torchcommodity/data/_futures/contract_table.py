@@ -85,7 +85,7 @@ def contracts_of_table(
 def _expiries(listing: Listing) -> tuple[Dates, list[Finding]]:
     """Last trading days (K,): as stated, else by the exchange's rule."""
     by_rule = _rule_expiries(listing)
-    stated = np.full(len(listing.series), np.datetime64("NaT"), dtype="datetime64[D]")
+    stated = np.full(len(listing.series), np.datetime64("NaT", "D"), dtype="datetime64[D]")
     days = listing.parsed.rows.expiries
     stated[listing.contracts] = days
     if (other := np.flatnonzero((stated[listing.contracts] != days) & ~np.isnat(days))).size:
@@ -101,7 +101,7 @@ def _expiries(listing: Listing) -> tuple[Dates, list[Finding]]:
 
 
 def _rule_expiries(listing: Listing) -> Dates:
-    expiries = np.full(len(listing.series), np.datetime64("NaT"), dtype="datetime64[D]")
+    expiries = np.full(len(listing.series), np.datetime64("NaT", "D"), dtype="datetime64[D]")
     for number, product in enumerate(listing.parsed.products):
         own = listing.series == number
         if product is not None and get_contract(product).last_day is not None:

@@ -15,6 +15,7 @@ Months = np.ndarray[Any, np.dtype[np.datetime64]]
 Rule = Callable[[Months, np.busdaycalendar], Dates]
 
 FIRST, LAST = "1970-01-01", "2100-12-31"  # the range of holidays
+DAY, MONTH, WEEK = np.timedelta64(1, "D"), np.timedelta64(1, "M"), np.timedelta64(7, "D")
 FEBRUARY, NOVEMBER = 1, 10  # months since January
 CALENDARS = {
     "US": "CME_Agriculture",
@@ -48,17 +49,17 @@ def business_day(nth: int) -> Rule:
 
 def business_day_from_end(nth: int, *, month: int = 0) -> Rule:
     """The nth business day from the end (1 = the last) of the delivery month, or `month` months later."""
-    return lambda months, open_days: _shift(_first(months + month + 1), -nth, open_days)
+    return lambda months, open_days: _shift(_first(months + (month + 1) * MONTH), -nth, open_days)
 
 
 def before(day: int) -> Rule:
     """The last business day before this day of the delivery month."""
-    return lambda months, open_days: _shift(_first(months) + (day - 1), -1, open_days)
+    return lambda months, open_days: _shift(_first(months) + (day - 1) * DAY, -1, open_days)
 
 
 def crude(months: Months, open_days: np.busdaycalendar) -> Dates:
     """The third business day before the 25th of the month before delivery; before the last one up to the 25th."""
-    return _shift(_shift(_first(months - 1) + 24, 0, open_days, "backward"), -3, open_days)
+    return _shift(_shift(_first(months - MONTH) + 24 * DAY, 0, open_days, "backward"), -3, open_days)
 
 
 def brent(months: Months, open_days: np.busdaycalendar) -> Dates:
@@ -66,8 +67,8 @@ def brent(months: Months, open_days: np.busdaycalendar) -> Dates:
     business day first. Since then: the last business day of the second month before delivery, or the one before it
     where that is the last of the year.
     """
-    old = _shift(_shift(_first(months) - 15, 0, open_days, "backward"), -1, open_days)
-    end = _shift(_first(months - 1), -1, open_days)
+    old = _shift(_shift(_first(months) - 15 * DAY, 0, open_days, "backward"), -1, open_days)
+    end = _shift(_first(months - MONTH), -1, open_days)
     ends_in_december = months.astype(np.int64) % 12 == FEBRUARY
     new = np.where(ends_in_december, _shift(end, -1, open_days), end)
     return np.where(months < np.datetime64("2016-03"), old, new)
@@ -81,17 +82,17 @@ def grain(months: Months, open_days: np.busdaycalendar) -> Dates:
 
 def gasoil(months: Months, open_days: np.busdaycalendar) -> Dates:
     """Two business days before the 14th of the delivery month."""
-    return _shift(_first(months) + 13, -2, open_days)
+    return _shift(_first(months) + 13 * DAY, -2, open_days)
 
 
 def feeder_cattle(months: Months, open_days: np.busdaycalendar) -> Dates:
     """The last Thursday of the delivery month, in November the third, that is a business day after four of them."""
-    last: Dates = np.busday_offset((months + 1).astype("datetime64[D]"), -1, roll="forward", weekmask="Thu")
+    last: Dates = np.busday_offset(_first(months + MONTH), -1, roll="forward", weekmask="Thu")
     third: Dates = np.busday_offset(_first(months), 2, roll="forward", weekmask="Thu")
     days = np.where(months.astype(np.int64) % 12 == NOVEMBER, third, last)
     for _ in range(2):
         weekdays = np.busday_offset(days, np.arange(-4, 1)[:, None])
-        days = np.where(np.is_busday(weekdays, busdaycal=open_days).all(axis=0), days, days - 7)
+        days = np.where(np.is_busday(weekdays, busdaycal=open_days).all(axis=0), days, days - WEEK)
     return days
 
 

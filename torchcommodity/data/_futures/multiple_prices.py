@@ -78,7 +78,7 @@ def _last_of_day(times: Array, prices: Array) -> Array:
 def _months(column: Column, table: Table, dates: Dates, rows: Array, origin: Origin) -> Months:
     """Delivery months of contracts such as 20240200, NaT = missing."""
     texts = [text.removesuffix(".0") for text in np.array(to_texts(column, table), dtype=object)[rows]]
-    months = np.full(len(rows), np.datetime64("NaT"), dtype="datetime64[M]")
+    months = np.full(len(rows), np.datetime64("NaT", "M"), dtype="datetime64[M]")
     known = [row for row, text in enumerate(texts) if text and text.lower() != "nan"]
     codes = []
     for row in known:

@@ -125,6 +125,7 @@ def _rows(code: str | None, dates: Dates, ahead: int) -> Dates:
 
 def _deliveries(contract: Contract, first: np.datetime64, last: np.datetime64) -> Dates:
     """Delivery months of contracts that can expire between two days: at most two months before delivery."""
-    months = np.arange(first.astype("datetime64[M]") - 1, last.astype("datetime64[M]") + 3)
+    start, end = first.astype("datetime64[M]"), last.astype("datetime64[M]")
+    months = np.arange(start - np.timedelta64(1, "M"), end + np.timedelta64(3, "M"))
     deliveries: Dates = months[np.isin(months.astype(np.int64) % 12 + 1, contract.delivery_months())]
     return deliveries

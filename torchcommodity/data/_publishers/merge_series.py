@@ -61,7 +61,7 @@ def merge_series(panel: Panel, parts: Sequence[Part]) -> Panel:
 
 def _spread(values: Array, rows: Array, count: int) -> Array:
     """The values on their rows of `count`; missing on the others."""
-    missing = np.datetime64("NaT") if values.dtype.kind == "M" else np.nan
+    missing = "NaT" if values.dtype.kind == "M" else np.nan
     result = np.full((count, *values.shape[1:]), missing, dtype=values.dtype)
     result[rows] = values
     return result

@@ -79,7 +79,9 @@ def _changes(connection: "Connection", last: State | None, panel: Panel, series:
     head = panel.between(last=end) if panel.dates[0] <= end < panel.dates[-1] else panel
     if digest(head) != last.digest:
         return diff(read_panel(connection, last), panel, series)
-    return diff(head, head, series) if head is panel else diff(None, panel.between(end + 1), series)
+    return (
+        diff(head, head, series) if head is panel else diff(None, panel.between(end + np.timedelta64(1, "D")), series)
+    )
 
 
 def _add_name(connection: "Connection", name: str) -> int:

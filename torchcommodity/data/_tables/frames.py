@@ -111,7 +111,7 @@ def _cells(values: "pd.Series[Any]") -> "list[str] | Array":
         return values.to_numpy()
     if values.dtype.kind == "M":  # with a time zone, or of Arrow
         naive = values.dt.tz_localize(None)
-        return np.asarray(naive.to_numpy(dtype="datetime64[ns]", na_value=np.datetime64("NaT")))
+        return np.asarray(naive.to_numpy(dtype="datetime64[ns]", na_value=np.datetime64("NaT", "ns")))
     if is_numeric_dtype(values.dtype) and not is_bool_dtype(values.dtype) and values.dtype.kind != "c":
         return values.to_numpy(dtype="float64", na_value=np.nan)
     missing = values.isna().to_numpy()
@@ -129,5 +129,5 @@ def _cells(values: "pd.Series[Any]") -> "list[str] | Array":
 
 def _time(cell: Any) -> np.datetime64:
     if cell == "":
-        return np.datetime64("NaT")
+        return np.datetime64("NaT", "D")
     return np.datetime64(cell.replace(tzinfo=None) if isinstance(cell, datetime) else cell)
