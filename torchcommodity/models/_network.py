@@ -16,7 +16,9 @@ def correction_head(inputs: int, horizons: int) -> nn.Linear:
 
 def to_sequences(x: Tensor, head: nn.Linear) -> Tensor:  # (B, T, N, F) -> (B N, T, F)
     """One sequence per symbol, in the dtype of the network (prices are double)."""
-    return x.to(head.weight.dtype).transpose(1, 2).flatten(0, 1)
+    B, T, N, F = x.shape
+    # to one axis first: torch 2.10 does not export `flatten(0, 1)` here, as it guards on two symbolic strides
+    return x.to(head.weight.dtype).transpose(1, 2).flatten().view(B * N, T, F)
 
 
 def from_sequences(sequences: Tensor, har_output: HarOutput) -> Tensor:  # (B N, T, C) -> (B, T, N, C)
