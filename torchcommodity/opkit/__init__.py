@@ -41,6 +41,7 @@ from torchcommodity.opkit._override_coverage import OverrideCoverage as Override
 from torchcommodity.opkit._override_coverage import override_coverage as override_coverage
 from torchcommodity.opkit._override_coverage import same_values as same_values
 from torchcommodity.opkit._scalar import ScalarTensor as ScalarTensor
+from torchcommodity.opkit._torch_private import assume_constant_result as assume_constant_result
 from torchcommodity.opkit._widest import has_float64 as has_float64
 from torchcommodity.opkit._widest import widest as widest
 from torchcommodity.opkit._widest import widest_dtype as widest_dtype
@@ -67,6 +68,7 @@ __all__ = [
     "Result",
     "Sample",
     "ScalarTensor",
+    "assume_constant_result",
     "check",
     "decode_text",
     "diagnose",

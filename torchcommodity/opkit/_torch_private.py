@@ -6,8 +6,9 @@ the versions that were tested. A version without one of these names raises Impor
 
 import sys
 import warnings
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import cast
+from typing import Any, TypeVar, cast
 
 import torch
 
@@ -18,6 +19,7 @@ __all__ = [
     "allow_fallback",
     "allow_recording",
     "any_requires_grad",
+    "assume_constant_result",
     "below_autograd",
     "below_versions",
     "decomposition_table",
@@ -35,7 +37,8 @@ __all__ = [
     "warn_vmap_fallback",
 ]
 
-TESTED = ("2.10", "2.13", "2.15")
+TESTED = ("2.10", "2.11", "2.12", "2.13", "2.14", "2.15")
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 try:
     from torch._C import _after_ADInplaceOrView_keyset as after_versions
@@ -71,6 +74,16 @@ def forward_mode_active() -> bool:
 def tangents_enabled(enabled: bool) -> AbstractContextManager[None]:
     """Context manager that enables or disables forward-mode derivatives."""
     return cast("AbstractContextManager[None]", forward_ad._set_fwd_grad_enabled(enabled))
+
+
+def assume_constant_result(function: Function) -> Function:
+    """Let `torch.compile` call a plain function of no Tensors instead of tracing it, and keep what it returns.
+
+    As `torch.compiler.assume_constant_result`, without its import of Dynamo, which takes seconds and, where Triton is
+    installed, enables the GIL of a free-threaded Python.
+    """
+    function._dynamo_marked_constant = True  # type: ignore[attr-defined]
+    return function
 
 
 def allow_fallback(name: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, get_type_hints, overload
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import LiveFunction, Past, live
+from torchcommodity.opkit import LiveFunction, Past, assume_constant_result, live
 from torchcommodity.opkit.arguments import check_panel, raise_invalid
 from torchcommodity.ops._series import series_program
 from torchcommodity.ops._series.interpret import interpret
@@ -239,7 +239,7 @@ def _constant(function: Callable[..., str]) -> Callable[..., str]:
     def call(*key: Any) -> str:
         return function(*key)
 
-    return torch.compiler.assume_constant_result(call)  # type: ignore[no-any-return]
+    return assume_constant_result(call)
 
 
 @overload
