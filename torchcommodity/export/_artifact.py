@@ -16,6 +16,7 @@ from torchcommodity.export._devices import CPU, WrongDeviceError, check_format
 from torchcommodity.export._export_program import RawPriceForecaster
 from torchcommodity.export._formats import aoti, onnx, pt2
 from torchcommodity.export._metadata import Metadata, make_metadata, parse_metadata
+from torchcommodity.export._other_torch import OtherTorchError, explain_other_torch
 from torchcommodity.forecast import Forecast, Forecaster, align_panel, check_warmup
 from torchcommodity.training import one_thread, resolve_device
 
@@ -48,8 +49,8 @@ class Artifact:
                 on the CPU.
 
         Raises:
-            ValueError: the file is damaged, truncated, or was not written by `export`; this machine has no such device,
-                or the file does not run on it.
+            ValueError: the file is damaged, truncated, or was not written by `export`; another version of torch wrote
+                it, whose graph this one cannot read; this machine has no such device, or the file does not run on it.
         """
         target = resolve_device("Artifact.load", device)
         return cls._from_bytes(Path(path).read_bytes(), str(path), target)
@@ -61,6 +62,8 @@ class Artifact:
             return _load(content, sha256, device)
         except WrongDeviceError:
             raise
+        except OtherTorchError as error:
+            raise ValueError(f"Artifact.load: {label} {error}") from error
         except (ValueError, KeyError, TypeError, RuntimeError, AssertionError) as error:
             raise ValueError(f"Artifact.load: {label} must be an artifact written by export; got {error}") from error
 
@@ -177,5 +180,6 @@ def _load(content: bytes, sha256: str, device: torch.device) -> Artifact:
     records = pt2.read_records(content)
     metadata = parse_metadata(records[pt2.METADATA].decode(), sha256)
     check_format("Artifact.load", metadata.format, device)
-    forward = aoti.from_bytes(content, device) if metadata.format == "aoti" else pt2.from_records(records, device)
+    with explain_other_torch(metadata.torch):
+        forward = aoti.from_bytes(content, device) if metadata.format == "aoti" else pt2.from_records(records, device)
     return Artifact(metadata, forward, content, device)
