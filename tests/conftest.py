@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# scripts, in processes of their own: without this library's kernels, on a GPU (`make test-cuda`), on a device without
-# float64, whose backend every later test of the process would see
-collect_ignore = ["ops/cuda_emulation", "cuda"]
+# scripts, in processes of their own: without this library's kernels, on a GPU (`make test-cuda`), beside other versions
+# of torch (`make test-versions`), on a device without float64, whose backend later tests of the process would see
+collect_ignore = ["ops/cuda_emulation", "cuda", "versions"]
 collect_ignore_glob = ["without_float64/[!t]*.py"]
 
 settings.register_profile("torchcommodity", deadline=None, print_blob=True)
