@@ -54,7 +54,7 @@ class RollCalendar(nn.Module):
         markets = sorted({get_contract(code).market for code in products})
         self.columns = [None if code is None else products.index(code) for code in contracts]
         self.markets = [markets.index(get_contract(code).market) for code in products]
-        days = np.arange(TABLE_START, LAST + 2 * ahead + 32)
+        days = np.arange(TABLE_START, LAST + np.timedelta64(2 * ahead + 32, "D"))
         is_open = np.stack([np.is_busday(days, busdaycal=business_calendar(market)) for market in markets])
         min_count = is_open.sum(1).min()
         open_days = np.stack([np.flatnonzero(row)[:min_count] for row in is_open])
