@@ -103,7 +103,7 @@ def _check(weights: Tensor, returns: Tensor) -> None:
     expected = (*returns.shape[:-2], *returns.shape[-1:])
     if returns.dim() < 2 or returns.shape[-2] < 1 or weights.shape != expected:
         rule = (
-            "weights must be (..., N) for returns (..., T, N) with T >= 1; of a single row pass returns.unsqueeze(-2), and "
-            "weights (..., T, N) that change with the rows to net_returns"
+            "weights must be (..., N) for returns (..., T, N) with T >= 1; of a single row pass returns.unsqueeze(-2), "
+            "and weights (..., T, N) that change with the rows to net_returns"
         )
         raise_invalid("portfolio_returns", rule, weights=weights, returns=returns)
