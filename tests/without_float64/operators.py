@@ -19,13 +19,13 @@ from torch.utils._pytree import tree_map_only
 
 from torchcommodity import opkit, ops
 from torchcommodity.opkit import CHECKS
-from torchcommodity.opkit._contract import causality
+from torchcommodity.opkit._contract import causality, missing
 from torchcommodity.opkit._contract.case import Case
 from torchcommodity.opkit._contract.checks import run_check
 from torchcommodity.opkit._contract.runner import build_cases
 from torchcommodity.opkit._contract.values import to_float
 
-EXACT = ["warmup", "missing_values_gradient", "nan_output_gradient"]
+EXACT = ["warmup", "missing_values_gradient"]
 LOOPS = {  # references that take many steps in Python for each row
     "dcc_correlation",
     "egarch_variance",
@@ -66,10 +66,11 @@ def failures(name: str, device: str) -> Iterator[str]:
         if result.status == "fail":
             yield f"{check}: {result.sample}: {result.cause}"
     for case in single:
-        try:
-            yield from (f"causal: {case.sample}: {leak}" for leak in _leaks(case))
-        except Exception as error:
-            yield f"causal: {case.sample}: {type(error).__name__}: {error}"
+        for label, check in (("causal", _leaks), ("gradient at a NaN output", _nan_reaches_gradients)):
+            try:
+                yield from (f"{label}: {case.sample}: {words}" for words in check(case))
+            except Exception as error:
+                yield f"{label}: {case.sample}: {type(error).__name__}: {error}"
     for i, case in enumerate(cases):
         long = 0 if i or name in INTERPRETED else 300 if name in LOOPS else 3000
         for difference in comparison.differences(case, device, i < len(thorough), long):
@@ -83,6 +84,15 @@ def _leaks(case: Case) -> list[AssertionError]:
     with torch.no_grad():
         with_time = case.with_timed_outputs()
         return causality._leaks(with_time, [case.rows // 2])
+
+
+def _nan_reaches_gradients(case: Case) -> Iterator[str]:
+    """The contract's `nan_output_gradient`, with a missing value in the first panel only."""
+    if not (case.op.backward and case.op.time and case.float_indices):
+        return
+    for row in (case, *missing._with_missing_values(case)[:1]):
+        pairs = zip(missing._gradients(row, torch.nan), missing._gradients(row, 0.0), strict=True)
+        yield from (f"tensor {i} differs" for i, (x, y) in enumerate(pairs) if not torch.equal(x, y))
 
 
 def _called_on(device: str, case: Case) -> Case:
