@@ -37,6 +37,7 @@ class Toolchain:
     verbose: bool = False
     compiler: tuple[str, ...] = ()  # command of the C++ compiler; default: CXX, or c++
     torch: Path | None = None  # folder of torch's headers and libraries; default: the installed torch
+    libraries: tuple[str, ...] = ("torch", "torch_cpu", "c10")
     platform: str = sys.platform  # that the library is for
     precompiled: Path | None = None  # a header to compile once, which then begins every .cpp
 
@@ -55,7 +56,7 @@ class Toolchain:
         mac = self.platform == "darwin"
         shared = ["-dynamiclib", "-undefined", "dynamic_lookup"] if mac else ["-shared"]
         linker = [nvcc()] if self.cuda else self.compiler or cxx()  # nvcc knows the path of CUDA's runtime
-        libraries = [f"-L{self._torch_folder() / 'lib'}", *self._libraries()]
+        libraries = [f"-L{self._torch_folder() / 'lib'}", *map("-l{}".format, self._libraries())]
         ldflags = map(_for_nvcc, self.ldflags) if self.cuda else self.ldflags
         return [*linker, *shared, *map(str, objects), *libraries, *ldflags, "-o", str(target)]
 
@@ -119,7 +120,7 @@ class Toolchain:
     def _libraries(self) -> list[str]:
         # torch without CUDA has no libtorch_cuda to link; loading the library then fails with an explanation
         has_cuda = self.cuda and list((self._torch_folder() / "lib").glob("libtorch_cuda.*"))
-        return [f"-l{name}" for name in ("torch", "torch_cpu", "c10", *(["torch_cuda"] if has_cuda else []))]
+        return [*self.libraries, *(["torch_cuda"] if has_cuda else [])]
 
 
 def _jobs() -> int:

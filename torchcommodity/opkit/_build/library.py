@@ -5,6 +5,7 @@ It holds no Python symbol: `torch.ops.load_library` loads it in every Python, an
 
 import os
 import runpy
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,9 @@ from .compiler import BuildError, Toolchain, cxx, nvcc, torch_folder
 PACKAGE = Path(__file__).resolve().parents[2]
 HEADERS = PACKAGE / "ops" / "_csrc"
 NAME = "_C.so"
+# GCC spends a third of its time on eliminating common subexpressions of the large inlined loops a second time, in
+# registers, and gains nothing by it; clang does not know the flags
+CFLAGS = ("-fno-gcse", "-fno-gcse-after-reload", "-Wno-ignored-optimization-argument", "-fvisibility=hidden")
 
 
 def sources(cuda: bool = False) -> list[Path]:
@@ -22,21 +26,24 @@ def sources(cuda: bool = False) -> list[Path]:
     return sorted(path for pattern in patterns for path in (PACKAGE / "ops").rglob(pattern))
 
 
-def build_library(target: Path, folder: Path, cuda: bool = False, **settings: Any) -> None:
+def build_library(
+    target: Path, folder: Path, cuda: bool = False, cflags: Sequence[str] = (), **settings: Any
+) -> None:
     """Write the library to `target`. `folder` keeps the object files, so that the next build compiles what changed.
 
     Args:
         target: path of the library.
         folder: folder of the object files, one for each set of settings.
         cuda: compile the .cu files.
+        cflags: additional flags of the C++ compiler.
         settings: of `Toolchain`, to build for another platform: `compiler`, the command of a C++ compiler; `torch`, the
-            folder of a torch for that platform; `platform`, "linux" or "darwin"; `cflags`; `ldflags`.
+            folder of a torch for that platform; `libraries` and `ldflags`; `platform`, "linux" or "darwin".
     """
     # messages name the files from the root of the sources on, whoever built the library
     roots = (f"{PACKAGE.parent}{os.sep}", f"{settings.get('torch') or torch_folder()}{os.sep}include{os.sep}")
     relative = (f"-ffile-prefix-map={root}=" for root in roots)
     toolchain = Toolchain(
-        cflags=(*relative, "-fvisibility=hidden", *settings.pop("cflags", ())),
+        cflags=(*CFLAGS, *relative, *cflags),
         include=(HEADERS,),
         precompiled=HEADERS / "native.h",
         cuda=cuda,

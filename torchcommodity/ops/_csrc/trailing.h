@@ -8,28 +8,43 @@ namespace commodity {
 
 constexpr int64_t kPrefetchRows = 16;  // how many rows ahead to prefetch: the hardware does not follow such strides
 
-// As many columns of a panel as a vector of `number_t` holds, or the last few (`full` = false). Absent columns and
-// values that are not finite read as NaN.
-template <typename scalar_t, typename number_t, bool full>
+// As many columns of a panel as a vector of `number_t` holds. Values that are not finite read as NaN.
+template <typename scalar_t, typename number_t>
 struct Columns {
   using Vec = commodity::Vec<number_t>;
   const scalar_t* x;
-  int64_t steps, stride, width;
+  int64_t steps, stride;
 
   void read(int64_t t, Vec& price) const {
-    scalar_t row[Simd<number_t>::count];
-    if (!full) std::fill(std::copy_n(x + t * stride, width, row), std::end(row), scalar_t(NAN));
-    load<number_t>(price, full ? x + t * stride : row);
+    load<number_t>(price, x + t * stride);
     price += price - price;  // infinity - infinity is NaN
   }
 
-  void write(int64_t t, const Vec& values, scalar_t* y) const {
-    y += t * stride;
-    if (full) return store<number_t>(values, y);
-    for (int64_t n = 0; n < width; ++n) y[n] = static_cast<scalar_t>(values[n]);
-  }
+  void write(int64_t t, const Vec& values, scalar_t* y) const { store<number_t>(values, y + t * stride); }
 
   void prefetch(int64_t t) const { __builtin_prefetch(x + t * stride); }
+};
+
+// A panel's last columns, fewer than a vector holds, as rows of a whole vector of `channels` values per column: the
+// absent ones are NaN. Kernels run on it as on the panel, so that they are compiled for whole vectors only.
+template <typename scalar_t, int count, int channels = 1>
+struct PaddedColumns {
+  std::vector<scalar_t> rows;
+  const int64_t steps, stride, width;  // of the panel
+
+  PaddedColumns(int64_t steps, int64_t stride, int64_t width)
+      : rows(steps * channels * count, scalar_t(NAN)), steps(steps), stride(stride), width(width) {}
+
+  const scalar_t* read(const scalar_t* x) {
+    for (int64_t t = 0; t < steps; ++t)
+      std::copy_n(x + t * channels * stride, channels * width, &rows[t * channels * count]);
+    return rows.data();
+  }
+
+  void write(scalar_t* y) const {
+    for (int64_t t = 0; t < steps; ++t)
+      std::copy_n(&rows[t * channels * count], channels * width, y + t * channels * stride);
+  }
 };
 
 // Sums of `kTerms` terms over the last `window` rows, and `initial` as long as there are fewer rows. A NaN affects

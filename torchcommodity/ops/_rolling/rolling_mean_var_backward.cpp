@@ -112,14 +112,15 @@ struct Gradient {
     }
   }
 
-  // Blocks [first, last), backward in time.
+  // Blocks [first, last), backward in time, after the weights of block `last`. The functions are called in one place
+  // each: everything is inlined.
   inline void run(int64_t first, int64_t last) const {
-    bool finite = block_finite(last), previous_finite = block_finite(last - 1);
-    compute_weights(last, finite && previous_finite);
-    for (int64_t block = last - 1; block >= first; --block) {
-      finite = previous_finite, previous_finite = block_finite(block - 1);
+    bool finite = block_finite(last);
+    for (int64_t block = last; block >= first; --block) {
+      const bool previous_finite = block_finite(block - 1);
       compute_weights(block, finite && previous_finite);
-      accumulate(block * window, weights[block % 2], weights[(block + 1) % 2]);
+      finite = previous_finite;
+      if (block < last) accumulate(block * window, weights[block % 2], weights[(block + 1) % 2]);
     }
   }
 };

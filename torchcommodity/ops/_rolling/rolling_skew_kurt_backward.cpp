@@ -151,13 +151,13 @@ struct Gradient {
     }
   }
 
-  // Blocks [first, last), backward in time.
+  // Blocks [first, last), backward in time, after the coefficients of block `last`. The functions are called in one
+  // place each: everything is inlined.
   inline void run(int64_t first, int64_t last) const {
-    compute_block(last);
-    for (int64_t block = last - 1; block >= first; --block) {
+    for (int64_t block = last; block >= first; --block) {
       const int i = block % 2;
       compute_block(block);
-      accumulate(block * window, coefficients[i], anchor[i], coefficients[1 - i], anchor[1 - i]);
+      if (block < last) accumulate(block * window, coefficients[i], anchor[i], coefficients[1 - i], anchor[1 - i]);
     }
   }
 };

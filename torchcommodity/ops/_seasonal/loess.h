@@ -192,7 +192,8 @@ struct FitFactors {
   bool all_fitted = true;  // every window has weight
 };
 
-inline FitFactors fit_factors(const Loess& loess, const double* weights, const bool* present, int64_t stride) {
+COMMODITY_SIMD static inline FitFactors fit_factors(const Loess& loess, const double* weights, const bool* present,
+                                                    int64_t stride) {
   const int64_t size = loess.size() * kLanes;
   std::vector<double> sums[3] = {std::vector<double>(size), std::vector<double>(size), std::vector<double>(size)};
   for (int k = 0; k < 3; ++k) sum_windows(loess, Table(kMoment0 + k), weights, stride, sums[k].data(), kLanes);
@@ -248,22 +249,25 @@ struct Scratch {
   std::vector<double> fit, sums;
 };
 
-inline void smooth(const Loess& loess, const double* y, int64_t stride, double* to, int64_t out_stride,
-                   Scratch& scratch) {
-  if (loess.fits_every_row()) return sum_windows(loess, kCoefficients, y, stride, to, out_stride);
-  scratch.fit.resize(loess.size() * kLanes);
-  sum_windows(loess, kCoefficients, y, stride, scratch.fit.data(), kLanes);
-  interpolate(loess, scratch.fit.data(), to, out_stride);
+// The smoothers are compiled on their own, once for all callers, and call sum_windows in one place: it is long.
+COMMODITY_SIMD static inline void smooth(const Loess& loess, const double* y, int64_t stride, double* to,
+                                         int64_t out_stride, Scratch& scratch) {
+  const bool interpolated = !loess.fits_every_row();
+  if (interpolated) scratch.fit.resize(loess.size() * kLanes);
+  sum_windows(loess, kCoefficients, y, stride, interpolated ? scratch.fit.data() : to,
+              interpolated ? kLanes : out_stride);
+  if (interpolated) interpolate(loess, scratch.fit.data(), to, out_stride);
 }
 
 // The same under weights; `weighted` is y x weights.
-inline void smooth(const Loess& loess, const FitFactors& b, const double* y, const double* weighted, int64_t stride,
-                   double* to, int64_t out_stride, Scratch& scratch) {
+COMMODITY_SIMD static inline void smooth(const Loess& loess, const FitFactors& b, const double* y,
+                                         const double* weighted, int64_t stride, double* to, int64_t out_stride,
+                                         Scratch& scratch) {
   const int64_t size = loess.size() * kLanes;
   scratch.fit.resize(size), scratch.sums.resize(size);
   double *fit = scratch.fit.data(), *sums = scratch.sums.data();
-  sum_windows(loess, kMoment0, weighted, stride, fit, kLanes);
-  sum_windows(loess, kMoment1, weighted, stride, sums, kLanes);
+  for (const Table table : {kMoment0, kMoment1})
+    sum_windows(loess, table, weighted, stride, table == kMoment0 ? fit : sums, kLanes);
   for (int64_t i = 0; i < size; ++i) fit[i] = b.level[i] * fit[i] + b.slope[i] * sums[i];
   for (int64_t i = 0; i < size && !b.all_fitted; ++i)
     if (b.source[i] == FitFactors::kRow) fit[i] = y[loess.fits[i / kLanes].row * stride + i % kLanes];
@@ -273,17 +277,21 @@ inline void smooth(const Loess& loess, const FitFactors& b, const double* y, con
 }
 
 // The transpose of both: adds to y.
-inline void smooth_transpose(const Loess& loess, const double* grad, int64_t grad_stride, double* y, int64_t stride,
-                             Scratch& scratch) {
-  if (loess.fits_every_row()) return sum_windows_transpose(loess, kCoefficients, grad, grad_stride, y, stride);
-  scratch.fit.assign(loess.size() * kLanes, 0);
-  interpolate_transpose(loess, grad, grad_stride, scratch.fit.data());
-  sum_windows_transpose(loess, kCoefficients, scratch.fit.data(), kLanes, y, stride);
+COMMODITY_SIMD static inline void smooth_transpose(const Loess& loess, const double* grad, int64_t grad_stride,
+                                                   double* y, int64_t stride, Scratch& scratch) {
+  const bool interpolated = !loess.fits_every_row();
+  if (interpolated) {
+    scratch.fit.assign(loess.size() * kLanes, 0);
+    interpolate_transpose(loess, grad, grad_stride, scratch.fit.data());
+  }
+  sum_windows_transpose(loess, kCoefficients, interpolated ? scratch.fit.data() : grad,
+                        interpolated ? kLanes : grad_stride, y, stride);
 }
 
 // Under weights: adds the gradient of y x weights to `weighted`, and what bypasses the weights to y.
-inline void smooth_transpose(const Loess& loess, const FitFactors& b, const double* grad, int64_t grad_stride,
-                             double* y, double* weighted, int64_t stride, Scratch& scratch) {
+COMMODITY_SIMD static inline void smooth_transpose(const Loess& loess, const FitFactors& b, const double* grad,
+                                                   int64_t grad_stride, double* y, double* weighted, int64_t stride,
+                                                   Scratch& scratch) {
   const int64_t size = loess.size() * kLanes;
   scratch.fit.assign(size, 0), scratch.sums.resize(size);
   double *fit = scratch.fit.data(), *sums = scratch.sums.data();
@@ -293,8 +301,8 @@ inline void smooth_transpose(const Loess& loess, const FitFactors& b, const doub
   for (int64_t i = 0; i < size && !b.all_fitted; ++i)
     if (b.source[i] == FitFactors::kRow) y[loess.fits[i / kLanes].row * stride + i % kLanes] += fit[i];
   for (int64_t i = 0; i < size; ++i) sums[i] = b.slope[i] * fit[i], fit[i] *= b.level[i];
-  sum_windows_transpose(loess, kMoment0, fit, kLanes, weighted, stride);
-  sum_windows_transpose(loess, kMoment1, sums, kLanes, weighted, stride);
+  for (const Table table : {kMoment0, kMoment1})
+    sum_windows_transpose(loess, table, table == kMoment0 ? fit : sums, kLanes, weighted, stride);
 }
 
 }  // namespace commodity

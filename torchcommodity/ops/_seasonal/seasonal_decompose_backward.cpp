@@ -13,10 +13,10 @@ struct Settings {
 };
 
 // Access to the columns of a vector and to the stored values of each row, all kinds of a row side by side.
-template <typename scalar_t, bool complete>
+template <typename scalar_t>
 struct Memory {
   using Lane = Vec<double>;
-  using Prices = Columns<scalar_t, double, complete>;
+  using Prices = Columns<scalar_t, double>;
   Prices prices, gradients[3];
   scalar_t* dx;
   Lane *rows, *phases;
@@ -30,40 +30,39 @@ struct Memory {
   Lane& phase(int kind, int64_t k) const { return phases[k * kPhaseKinds + kind]; }
 };
 
-template <typename scalar_t, bool complete>
-void adjoint(const Settings& s, const scalar_t* x, const scalar_t* const* grads, int64_t offset, int64_t width,
-             AlignedVector<Vec<double>>& storage, scalar_t* dx) {
-  const auto columns = [&](const scalar_t* from) {
-    return Columns<scalar_t, double, complete>{from + offset, s.steps, s.stride, width};
-  };
+// The columns of a vector, from the offset on in each of x, three gradients and dx.
+template <typename scalar_t>
+COMMODITY_SIMD void adjoint(const Settings& s, const scalar_t* const (&from)[4], int64_t offset,
+                            AlignedVector<Vec<double>>& storage, scalar_t* dx) {
+  const auto columns = [&](int i) { return Columns<scalar_t, double>{from[i] + offset, s.steps, s.stride}; };
   std::fill(storage.begin() + s.steps * kRowKinds, storage.end(), Vec<double>{});
   Vec<double>* rows = storage.data();
-  const Memory<scalar_t, complete> access{columns(x),
-                                          {columns(grads[0]), columns(grads[1]), columns(grads[2])},
-                                          dx + offset,
-                                          rows,
-                                          rows + s.steps * kRowKinds};
-  SeasonalAdjoint<Vec<double>, Memory<scalar_t, complete>>(access, s.period, s.steps, s.multiplicative, s.causal).run();
+  const Memory<scalar_t> access{
+      columns(0), {columns(1), columns(2), columns(3)}, dx + offset, rows, rows + s.steps * kRowKinds};
+  SeasonalAdjoint<Vec<double>, Memory<scalar_t>>(access, s.period, s.steps, s.multiplicative, s.causal).run();
 }
 
 template <typename scalar_t>
-COMMODITY_SIMD void adjoint(const Settings& s, const scalar_t* x, const scalar_t* const* grads, int64_t offset,
-                            int64_t width, scalar_t* dx) {
-  constexpr int64_t count = Simd<double>::count;
+void adjoint(const Settings& s, const scalar_t* const (&from)[4], int64_t offset, int64_t width, scalar_t* dx) {
+  constexpr int count = Simd<double>::count;
   AlignedVector<Vec<double>> storage(s.steps * kRowKinds + s.period * kPhaseKinds);
-  for (; width >= count; width -= count, offset += count)
-    adjoint<scalar_t, true>(s, x, grads, offset, count, storage, dx);
-  if (width > 0) adjoint<scalar_t, false>(s, x, grads, offset, width, storage, dx);
+  for (; width >= count; width -= count, offset += count) adjoint(s, from, offset, storage, dx);
+  if (width == 0) return;
+  std::vector<PaddedColumns<scalar_t, count>> padded(5, {s.steps, s.stride, width});
+  const scalar_t* rows[4];
+  for (int i = 0; i < 4; ++i) rows[i] = padded[i].read(from[i] + offset);
+  adjoint({s.period, s.steps, count, s.multiplicative, s.causal}, rows, 0, storage, padded[4].rows.data());
+  padded[4].write(dx + offset);
 }
 
 template <typename scalar_t>
 void adjoint_blocks(const Settings& s, const Tensor& prices, const std::array<Tensor, 3>& gradients, Tensor& dx) {
   const Panels panels(prices);
-  const scalar_t *x = prices.const_data_ptr<scalar_t>(), *grads[3];
-  for (int i = 0; i < 3; ++i) grads[i] = gradients[i].const_data_ptr<scalar_t>();
+  const scalar_t* from[4] = {prices.const_data_ptr<scalar_t>()};
+  for (int i = 0; i < 3; ++i) from[i + 1] = gradients[i].const_data_ptr<scalar_t>();
   scalar_t* to = dx.mutable_data_ptr<scalar_t>();
   for_each_block(panels, [&](int64_t panel, int64_t first, int64_t last) {
-    adjoint(s, x, grads, panel * panels.size() + first, last - first, to);
+    adjoint(s, from, panel * panels.size() + first, last - first, to);
   });
 }
 

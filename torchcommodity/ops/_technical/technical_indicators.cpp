@@ -28,16 +28,16 @@ struct Wilder {
 };
 
 // The indicators of one vector of columns.
-template <typename scalar_t, bool full>
+template <typename scalar_t>
 struct Indicators {
   using Vec = commodity::Vec<scalar_t>;
-  const Columns<scalar_t, scalar_t, full> prices;
+  const Columns<scalar_t, scalar_t> prices;
   TrailingSums<scalar_t, 1> short_sums, long_sums;
   TrailingSums<scalar_t, 2> band, change_sums;
   Wilder<scalar_t> wilder;
   Vec anchor[3], unchanged = {}, previous = Vec{} + scalar_t(NAN);
 
-  Indicators(const Columns<scalar_t, scalar_t, full>& prices, int64_t short_window, int64_t long_window, int64_t rsi,
+  Indicators(const Columns<scalar_t, scalar_t>& prices, int64_t short_window, int64_t long_window, int64_t rsi,
              int64_t band)
       : prices(prices),
         short_sums(short_window),
@@ -100,15 +100,8 @@ struct Indicators {
       relative_strength<wilder_mode>(t, price, channel[2]);
       bollinger(t, price, channel[3]);
       interleave<scalar_t>(channel, rows);
-      write(rows, y + 4 * t * prices.stride);
+      for (int k = 0; k < 4; ++k) store<scalar_t>(rows[k], y + 4 * t * prices.stride + k * Simd<scalar_t>::count);
     }
-  }
-
-  void write(const Vec (&rows)[4], scalar_t* y) const {
-    if constexpr (full)
-      for (const Vec& row : rows) store<scalar_t>(row, y), y += Simd<scalar_t>::count;
-    else
-      std::memcpy(y, rows, 4 * prices.width * sizeof(scalar_t));
   }
 };
 
@@ -117,19 +110,22 @@ struct Settings {
   bool wilder;
 };
 
-template <bool full, typename scalar_t>
-void run(const Settings& settings, const Columns<scalar_t, scalar_t, full>& columns, scalar_t* y) {
-  Indicators<scalar_t, full> block(columns, settings.short_window, settings.long_window, settings.rsi, settings.band);
+template <typename scalar_t>
+COMMODITY_SIMD void run(const Settings& settings, const Columns<scalar_t, scalar_t>& columns, scalar_t* y) {
+  Indicators<scalar_t> block(columns, settings.short_window, settings.long_window, settings.rsi, settings.band);
   settings.wilder ? block.template run<true>(y) : block.template run<false>(y);
 }
 
 template <typename scalar_t>
-COMMODITY_SIMD void run_block(const Settings& settings, const scalar_t* x, int64_t steps, int64_t stride, int64_t width,
-                              scalar_t* y) {
-  constexpr int64_t count = Simd<scalar_t>::count;
+void run_block(const Settings& settings, const scalar_t* x, int64_t steps, int64_t stride, int64_t width, scalar_t* y) {
+  constexpr int count = Simd<scalar_t>::count;
   for (; width >= count; width -= count, x += count, y += 4 * count)
-    run(settings, Columns<scalar_t, scalar_t, true>{x, steps, stride, count}, y);
-  if (width > 0) run(settings, Columns<scalar_t, scalar_t, false>{x, steps, stride, width}, y);
+    run(settings, Columns<scalar_t, scalar_t>{x, steps, stride}, y);
+  if (width == 0) return;
+  PaddedColumns<scalar_t, count> prices(steps, stride, width);
+  PaddedColumns<scalar_t, count, 4> indicators(steps, stride, width);
+  run(settings, Columns<scalar_t, scalar_t>{prices.read(x), steps, count}, indicators.rows.data());
+  indicators.write(y);
 }
 
 Tensor technical_indicators(const Tensor& prices_, int64_t short_window, int64_t long_window, int64_t rsi, int64_t band,

@@ -98,16 +98,16 @@ struct Strength {
   }
 };
 
-template <typename scalar_t, bool full>
+template <typename scalar_t>
 struct Gradient {
   const Settings& settings;
-  const Columns<scalar_t, double, full> prices;
+  const Columns<scalar_t, double> prices;
   const scalar_t* grad;
   RowTerms* terms;  // of each row
   Lane base = {};
 
   void run(scalar_t* dx) {
-    for (int64_t n = 0; n < prices.width; ++n) base[n] = first_price(n);
+    for (int64_t n = 0; n < kColumns; ++n) base[n] = first_price(n);
     forward_pass();
     backward_pass(dx);
   }
@@ -125,10 +125,8 @@ struct Gradient {
   // The incoming gradients of row t by indicator; zero where not finite.
   void read(int64_t t, Lane (&g)[4]) const {
     const scalar_t* row = grad + t * prices.stride * 4;
-    scalar_t partial[4 * kColumns] = {};
-    if (!full) std::copy_n(row, 4 * prices.width, partial);
     Lane columns[4];
-    for (int k = 0; k < 4; ++k) load<double>(columns[k], (full ? row : partial) + k * kColumns);
+    for (int k = 0; k < 4; ++k) load<double>(columns[k], row + k * kColumns);
     interleave<double>(columns, g);
     for (Lane& value : g) value = value - value == 0 ? value : 0.0;
   }
@@ -176,11 +174,21 @@ struct Gradient {
 };
 
 template <typename scalar_t>
-COMMODITY_SIMD void gradient(const Settings& settings, const scalar_t* x, const scalar_t* grad, int64_t steps,
-                             int64_t stride, int64_t width, RowTerms* terms, scalar_t* dx) {
+COMMODITY_SIMD void gradient(const Settings& settings, const Columns<scalar_t, double>& columns, const scalar_t* grad,
+                             RowTerms* terms, scalar_t* dx) {
+  Gradient<scalar_t>{settings, columns, grad, terms}.run(dx);
+}
+
+template <typename scalar_t>
+void gradient(const Settings& settings, const scalar_t* x, const scalar_t* grad, int64_t steps, int64_t stride,
+              int64_t width, RowTerms* terms, scalar_t* dx) {
   for (; width >= kColumns; width -= kColumns, x += kColumns, grad += 4 * kColumns, dx += kColumns)
-    Gradient<scalar_t, true>{settings, {x, steps, stride, kColumns}, grad, terms}.run(dx);
-  if (width > 0) Gradient<scalar_t, false>{settings, {x, steps, stride, width}, grad, terms}.run(dx);
+    gradient(settings, {x, steps, stride}, grad, terms, dx);
+  if (width == 0) return;
+  PaddedColumns<scalar_t, kColumns> prices(steps, stride, width), to(steps, stride, width);
+  PaddedColumns<scalar_t, kColumns, 4> grads(steps, stride, width);
+  gradient(settings, {prices.read(x), steps, kColumns}, grads.read(grad), terms, to.rows.data());
+  to.write(dx);
 }
 
 Tensor technical_indicators_backward(const Tensor& prices_, const Tensor& grad_, int64_t short_window,

@@ -127,10 +127,23 @@ struct Series {
   }
 };
 
-template <int kAlphas, bool kStudent, typename scalar_t>
-COMMODITY_SIMD void run(Series<kAlphas, kStudent>& series, const scalar_t* r, int64_t steps, int64_t stride,
-                        int64_t width) {
-  for (int64_t t = 0; t < steps; ++t, r += stride) {
+// The returns of a block in double: the derivatives are compiled for one dtype.
+struct Returns {
+  std::vector<double> copy;
+  const double* r;
+  int64_t stride;
+
+  Returns(const double* r, int64_t, int64_t stride, int64_t) : r(r), stride(stride) {}
+  Returns(const float* from, int64_t steps, int64_t from_stride, int64_t width)
+      : copy(steps * width), r(copy.data()), stride(width) {
+    for (int64_t t = 0; t < steps; ++t) std::copy_n(from + t * from_stride, width, &copy[t * width]);
+  }
+};
+
+template <int kAlphas, bool kStudent>
+COMMODITY_SIMD void run(Series<kAlphas, kStudent>& series, const Returns& returns, int64_t steps, int64_t width) {
+  const double* r = returns.r;
+  for (int64_t t = 0; t < steps; ++t, r += returns.stride) {
     series.template step<true>(r, width);
     if (t % kLogBatch == kLogBatch - 1 || t == steps - 1) series.add_logarithms(width);
   }
@@ -158,7 +171,7 @@ void score_blocks(const Tensor& returns, const Tensor& parameters, const Tensor&
                                      tail ? tail + panel * 2 * assets + dh : nullptr, assets, width);
     const scalar_t* r = returns.const_data_ptr<scalar_t>() + panel * panels.size() + dh;
     if (derivatives)
-      run(series, r, panels.steps, assets, width);
+      run(series, Returns(r, panels.steps, assets, width), panels.steps, width);
     else
       run_likelihood(series, r, panels.steps, assets, width);
     series.write(to + panel * statistics * assets + dh, assets, width);
