@@ -234,6 +234,20 @@ def test_load_native_library_warns_once_if_missing(tmp_path: Path) -> None:
     assert "build it with" in native.load_native_library(tmp_path).reason
 
 
+@pytest.mark.parametrize(("capability", "expected"), [("AVX512", "x86-64-v3"), ("AVX2", "x86-64-v3"), ("DEFAULT", ".")])
+def test_load_native_library_takes_the_library_for_the_processor(
+    capability: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded: list[Path] = []
+    monkeypatch.setattr(native, "load_library", loaded.append)
+    monkeypatch.setattr("torch.backends.cpu.get_cpu_capability", lambda: capability)
+    (tmp_path / "x86-64-v3").mkdir()
+    for folder in (tmp_path, tmp_path / "x86-64-v3"):
+        (folder / "_C.so").touch()
+    native.load_native_library(tmp_path)
+    assert loaded == [tmp_path / expected / "_C.so"]
+
+
 def test_load_native_library_warns_if_loading_fails(tmp_path: Path) -> None:
     (tmp_path / "_C.abi3.so").write_bytes(b"no library")
     with pytest.warns(UserWarning, match=r"_C.abi3.so does not load with torch .*rebuild it here"):
