@@ -82,7 +82,7 @@ $(VENV)/uv:
 
 $(VENV)/torch: constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) torch==2.13.0 numpy setuptools wheel ninja
+	$(PIP) torch==2.13.0 numpy setuptools
 	touch $@
 
 $(VENV)/wheel: $(VENV)/torch
@@ -94,7 +94,9 @@ $(VENV)/release: constraints.txt
 	$(PIP) packaging twine
 	touch $@
 
+# Without a C++ compiler, a wheel of this commit in dist/ gives its native library; else references run, and say so.
 $(VENV)/forecast: $(VENV)/torch pyproject.toml setup.py $(NATIVE)
+	@test -n "$$CXX" || command -v c++ >/dev/null || $(BIN)/python -m torchcommodity.opkit._build.prebuilt
 	$(PIP) --no-build-isolation --editable '.[forecast]'
 	touch $@
 

@@ -55,7 +55,9 @@ def _load(folder: Path, stem: str) -> Native:
         return Native(None, "disabled by TORCHCOMMODITY_NATIVE=0")
     path = _find(folder, stem)
     if not path:
-        return Native(None, f"no {stem}*.so in {folder}; build it with: pip install -e . --no-build-isolation")
+        return Native(
+            None, f"no {stem}*.so in {folder}; build it with a C++ compiler: pip install -e . --no-build-isolation"
+        )
     try:
         load_library(path)
     except OSError as error:
