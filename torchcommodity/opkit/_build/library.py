@@ -26,9 +26,7 @@ def sources(cuda: bool = False) -> list[Path]:
     return sorted(path for pattern in patterns for path in (PACKAGE / "ops").rglob(pattern))
 
 
-def build_library(
-    target: Path, folder: Path, cuda: bool = False, cflags: Sequence[str] = (), **settings: Any
-) -> None:
+def build_library(target: Path, folder: Path, cuda: bool = False, cflags: Sequence[str] = (), **settings: Any) -> None:
     """Write the library to `target`. `folder` keeps the object files, so that the next build compiles what changed.
 
     Args:
