@@ -22,7 +22,7 @@ def unpack(root: Path) -> str:
     if commit != current or commit.endswith("-dirty"):
         return f"{wheels[-1].name} is not used: it was built from {commit[:18]}, this clone is at {current[:18]}"
     with zipfile.ZipFile(wheels[-1]) as wheel:
-        libraries = [name for name in wheel.namelist() if name.startswith("torchcommodity/_C") and name.endswith(".so")]
+        libraries = [name for name in wheel.namelist() if name.endswith(".so")]
         wheel.extractall(root, libraries)
     return f"no C++ compiler: the native library is that of {wheels[-1].name}, built from this commit"
 
