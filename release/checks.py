@@ -39,12 +39,14 @@ def _symbol_faults(binary: lief.Binary) -> Iterator[str]:
             yield f"it needs {name}, which the oldest torch does not have"
     if isinstance(binary, lief.MachO.Binary):  # on Linux the linker refuses what no library has
         for binding in binary.bindings:
-            if binding.symbol and not binding.library:
+            weak = binding.binding_class == lief.MachO.DyldBindingInfo.CLASS.WEAK  # defined here too
+            if binding.symbol and not binding.library and not weak:
                 yield f"no library has {binding.symbol.name}"
 
 
 def _dependency_faults(binary: lief.Binary) -> Iterator[str]:
     names = [str(getattr(library, "name", library)) for library in binary.libraries]
+    names = [name for name in names if name != "@rpath/_C.so"]  # a library of macOS lists its own name
     if not any(TORCH.fullmatch(name) for name in names):
         yield "it does not load libtorch_cpu"
     for name in names:

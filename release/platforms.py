@@ -52,12 +52,11 @@ class Platform:
         return libraries
 
     def _ldflags(self, folder: Path) -> tuple[str, ...]:
-        """No symbols but those that it needs: what it exported could stand in for that of another C++ library."""
-        exports = folder / "exports"
-        exports.write_text("" if self.system == "darwin" else "{ local: *; };")
         every = "-O3", "-Wl,-s"  # without -O3 zig adds a library that reports undefined behavior
         if self.system == "darwin":
-            return *every, f"-Wl,-exported_symbols_list,{exports}"
+            return *every, "-Wl,-install_name,@rpath/_C.so"  # otherwise the path where it was built
+        exports = folder / "exports"  # none: they could stand in for symbols of another C++ library
+        exports.write_text("{ local: *; };")
         return *every, "-Wl,-z,defs", f"-Wl,--version-script={exports}"
 
     def _write_torch(self, torch: Path, folder: Path) -> Path:
