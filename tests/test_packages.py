@@ -35,14 +35,20 @@ def package_of(path: Path) -> str:
     return path.relative_to(ROOT).parts[0].removesuffix(".py")
 
 
+def source_module(node: ast.ImportFrom, path: Path) -> str:
+    """The full name of the module in `from module import name`, of a relative import too."""
+    folders = path.relative_to(ROOT.parent).parts[: -node.level] if node.level else ()
+    return ".".join([*folders, *([node.module] if node.module else [])])
+
+
 def imports_of_other_packages(path: Path) -> Iterator[tuple[str, str]]:
     """Module and name of every `from torchcommodity.other import name`, inside functions too."""
     for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("torchcommodity"):
+        if isinstance(node, ast.ImportFrom) and (module := source_module(node, path)).startswith("torchcommodity"):
             for alias in node.names:
-                dotted = f"{node.module}.{alias.name}".split(".")
+                dotted = f"{module}.{alias.name}".split(".")
                 if dotted[1] in LEVELS and dotted[1] != package_of(path):
-                    yield str(node.module), alias.name
+                    yield module, alias.name
 
 
 @per_file
@@ -107,6 +113,6 @@ def test_core_needs_only_torch_and_numpy(path: Path) -> None:
     if package_of(path) not in CORE:
         return
     top = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.Import | ast.ImportFrom)]
-    names = {node.module if isinstance(node, ast.ImportFrom) else node.names[0].name for node in top}
-    roots = {name.split(".")[0] for name in names if name}
+    names = {source_module(node, path) if isinstance(node, ast.ImportFrom) else node.names[0].name for node in top}
+    roots = {name.split(".")[0] for name in names}
     assert roots <= {"torch", "numpy", "torchcommodity"} | set(sys.stdlib_module_names)
