@@ -59,7 +59,7 @@ def graph(output: Any, *, names: torch.nn.Module | Mapping[str, Tensor] | None =
 def _named_tensors(names: Any) -> dict[str, Tensor]:
     if isinstance(names, torch.nn.Module):
         return dict(names.named_parameters())
-    tensors = dict(names or {}) if isinstance(names, Mapping | None) else {"": None}
+    tensors: dict[str, Any] = dict(names or {}) if isinstance(names, Mapping | None) else {"": None}
     if not all(isinstance(x, Tensor) for x in tensors.values()):
         rule = "names must be a module or a mapping from names to Tensors"
         raise TypeError(f"graph: {rule}; got {type(names).__name__}")
