@@ -19,10 +19,10 @@ def test_op_list_names_operators(run: Run) -> None:
     assert "linear_recurrence" in result.stdout
 
 
-def test_op_list_marks_cuda_kernels_as_experimental(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_op_list_names_the_devices_of_the_kernels(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Op, "devices", ("cpu", "cuda"))
     monkeypatch.setenv("COLUMNS", "200")
-    assert "cpu, cuda (experimental)" in run("op", "list").stdout
+    assert "cpu, cuda" in run("op", "list").stdout
 
 
 def test_op_check_prints_a_report(run: Run) -> None:

@@ -1,14 +1,13 @@
 """Every native operator against its reference, on the samples of its record, with the checks of the contract.
 
-Several processes share the device: the references are loops of small kernels.
+Several processes share the device: the references are loops of small kernels. `contract.py NAME`: one operator.
 """
 
-import os
-import subprocess
 import sys
 import time
 
-from gpu import Table, exit_without_gpu, to_gpu
+import torch
+from gpu import Table, exit_without_gpu, run_each, to_gpu
 from operators import cases_of, native_operators
 
 from torchcommodity.opkit import CHECKS
@@ -38,31 +37,27 @@ CHECK_NAMES = [
 HEADS = ("operator", "samples", "passed", "do not apply", "seconds", "result")
 
 
-def check_operators(table: Table, shard: int, shards: int) -> None:
-    for op in native_operators()[shard::shards]:
-        start, cases = time.perf_counter(), [case.map_tensors(to_gpu) for case in cases_of(op)]
-        results = [run_check(CHECKS[name], cases) for name in CHECK_NAMES]
-        count = {status: sum(result.status == status for result in results) for status in ("pass", "skip")}
-        failing = "; ".join(f"{result.name}: {result.cause}" for result in results if result.status == "fail")
-        seconds = f"{time.perf_counter() - start:.1f}"
-        result = f"**FAIL** {failing}" if failing else "pass"
-        table.failed |= bool(failing)
-        table.row(f"`{op.name}`", len(cases), count["pass"], count["skip"], seconds, result)
+def check_operator(name: str, table: Table) -> None:
+    op = next(op for op in native_operators() if op.name == name)
+    torch.backends.cudnn.deterministic = True  # its other algorithms do not give the same bits twice
+    start, cases = time.perf_counter(), [case.map_tensors(to_gpu) for case in cases_of(op)]
+    results = [run_check(CHECKS[name], cases) for name in CHECK_NAMES]
+    count = {status: sum(result.status == status for result in results) for status in ("pass", "skip")}
+    failing = "; ".join(f"{result.name}: {result.cause}" for result in results if result.status == "fail")
+    seconds = f"{time.perf_counter() - start:.1f}"
+    result = f"**FAIL** {failing}" if failing else "pass"
+    table.failed |= bool(failing)
+    table.row(f"`{op.name}`", len(cases), count["pass"], count["skip"], seconds, result)
 
 
 def main() -> None:
     exit_without_gpu()
-    if len(sys.argv) == 3:
-        table = Table("contract", *HEADS)
-        check_operators(table, *map(int, sys.argv[1:]))
-        raise SystemExit(table.failed)
-    Table("contract", *HEADS)
-    shards = max(1, min(8, os.cpu_count() or 1))
-    environment = os.environ | {"TORCHCOMMODITY_CUDA_APPEND": "1", "OMP_NUM_THREADS": "1"}
-    commands = [[sys.executable, __file__, str(k), str(shards)] for k in range(shards)]
-    processes = [subprocess.Popen(command, env=environment) for command in commands]
-    codes = [process.wait() for process in processes]  # all of them
-    raise SystemExit(any(codes))
+    table = Table("contract", *HEADS)
+    if len(sys.argv) == 2:
+        check_operator(sys.argv[1], table)
+    else:
+        run_each(__file__, [op.name for op in native_operators()], table)
+    raise SystemExit(table.failed)
 
 
 if __name__ == "__main__":

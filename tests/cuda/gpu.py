@@ -4,8 +4,10 @@ They need torch, numpy and the native library; a script whose part needs more sa
 """
 
 import os
+import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -56,6 +58,11 @@ class Table:
         if "TORCHCOMMODITY_CUDA_APPEND" not in os.environ:
             self.path.write_text(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}\n")
 
+    def sort(self) -> None:
+        """Rows by the name in their first cell."""
+        head, rule, *rows = self.path.read_text().splitlines()
+        self.path.write_text("\n".join([head, rule, *sorted(rows, key=lambda row: row.split("|")[1])]) + "\n")
+
     def row(self, *cells: object) -> None:
         line = f"| {' | '.join(' '.join(str(cell).replace('|', '/').split()) for cell in cells)} |"
         print(line, flush=True)
@@ -72,3 +79,23 @@ class Table:
         except Exception as error:
             self.failed, result = True, f"**FAIL** {type(error).__name__}: {str(error)[:300]}"
         self.row(*cells, result)
+
+
+def run_each(script: str, names: Sequence[str], table: Table, seconds: float = 400) -> None:
+    """`script NAME` for every name, each in a process of its own: an illegal access leaves a process without a GPU."""
+    environment = os.environ | {"TORCHCOMMODITY_CUDA_APPEND": "1", "OMP_NUM_THREADS": "1"}
+
+    def run(name: str) -> None:
+        command = [sys.executable, script, name]
+        try:
+            process = subprocess.run(command, env=environment, timeout=seconds, capture_output=True, text=True)
+            if process.returncode and "FAIL" not in process.stdout:
+                table.row(f"`{name}`", f"**FAIL** exit code {process.returncode}: {process.stderr[-300:]}")
+            table.failed |= process.returncode != 0
+        except subprocess.TimeoutExpired:
+            table.row(f"`{name}`", f"**FAIL** stopped after {seconds:.0f} s")
+            table.failed = True
+
+    with ThreadPoolExecutor(min(16, os.cpu_count() or 1)) as pool:
+        list(pool.map(run, names))
+    table.sort()

@@ -141,8 +141,9 @@ def test_load_inline_infers_schemas() -> None:
         inline.infer_schemas("Tensor f(float x) {", ["f"])
 
 
-def test_key_follows_the_headers_that_a_text_includes(tmp_path: Path) -> None:
-    text, header = '#include "factor.h"', tmp_path / "factor.h"
+@pytest.mark.parametrize("text", ['#include "factor.h"', "#include <factor.h>"])
+def test_key_follows_the_headers_that_a_text_includes(text: str, tmp_path: Path) -> None:
+    header = tmp_path / "factor.h"
     header.write_text("constexpr double kFactor = 5;")
     first = cache.digest([], [tmp_path], text)
     header.write_text("constexpr double kFactor = 6;")

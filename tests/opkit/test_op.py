@@ -174,19 +174,6 @@ def test_op_devices_have_native_kernels() -> None:
     assert OPERATORS["commodity::linear_recurrence"].devices[0] == "cpu"
 
 
-def test_op_device_labels_mark_cuda_of_this_library_as_experimental() -> None:
-    both = Op("test_op::devices", reference=_square)
-    ours = Op("commodity::test_devices", reference=_square)
-    for name in ("test_op::devices", "commodity::test_devices"):
-        for device in ("cpu", "cuda"):
-            torch.library.impl(name, device, _square)
-    try:
-        assert both.device_labels == both.devices == ("cpu", "cuda")
-        assert ours.device_labels == ("cpu", "cuda (experimental)")
-    finally:
-        del OPERATORS[ours.qualified_name]  # so that no test of all operators meets it
-
-
 COMPILED = """
 import torch
 from torchcommodity.opkit import Op

@@ -15,6 +15,8 @@ import pytest
 from cuda_unity import INCLUDES, KERNELS, OPS, nvcc, unity
 from torch.utils.cpp_extension import library_paths
 
+from torchcommodity import ops
+
 STABLE_ABI = "-DTORCH_TARGET_VERSION=0x020a000000000000"
 EMULATION = Path(__file__).parent / "cuda_emulation"
 REGISTERED = re.compile(r"^COMMODITY_CUDA\((\w+)\)", re.MULTILINE)
@@ -63,6 +65,28 @@ def failures(emulated: Path) -> dict[str, list[str]]:
 @pytest.mark.parametrize("name", NAMES)
 def test_cuda_kernel_passes_contract_on_cpu(name: str, failures: dict[str, list[str]]) -> None:
     assert not failures[name], "\n".join(failures[name])
+
+
+def test_no_kernel_has_a_function_that_the_linker_mistakes_for_one_of_the_cpu(emulated: Path) -> None:
+    assert ops.NATIVE.path
+    headers = [path.read_text() for path in OPS.rglob("*.h")]
+    for name in {name_of(symbol) for symbol in functions(emulated) & functions(ops.NATIVE.path)}:
+        definition = re.compile(rf"^\w[^;()]*\b{re.escape(name)}\(", re.MULTILINE)
+        assert sum(bool(definition.search(text)) for text in headers) <= 1, f"two headers define {name}"
+
+
+def functions(library: Path) -> set[str]:
+    """Functions of the namespace commodity with their arguments, without those of anonymous namespaces."""
+    lines = [line.split(maxsplit=2) for line in _run("nm", "--demangle", "--defined-only", library).splitlines()]
+    symbols = {symbol for _, kind, symbol in lines if kind in "tTwW"}
+    return {symbol for symbol in symbols if "commodity::" in symbol and "anonymous" not in symbol}
+
+
+def name_of(symbol: str) -> str:
+    """`run` of "void commodity::run<float>(int)"."""
+    while "<" in symbol:
+        symbol = re.sub(r"<[^<>]*>", "", symbol)
+    return symbol.split("(")[0].split("::")[-1]
 
 
 def test_random_series_programs_equal_their_reference(emulated: Path) -> None:

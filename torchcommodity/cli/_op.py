@@ -35,7 +35,7 @@ def list_() -> None:
         causal = "depends" if callable(op.causal) else _yes(op.causal)
         runs = "native kernel" if op.devices else "reference"
         table.add_row(
-            name.removeprefix("commodity::"), ", ".join(op.device_labels) or "-", _yes(bool(op.backward)), causal, runs
+            name.removeprefix("commodity::"), ", ".join(op.devices) or "-", _yes(bool(op.backward)), causal, runs
         )
     output.console().print(table)
 

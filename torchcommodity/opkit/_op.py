@@ -33,7 +33,6 @@ from torchcommodity.opkit._mutation import mutated_indices, version_kernel
 
 NAMESPACE = "commodity"
 HALF_DTYPES = {torch.float16, torch.bfloat16}
-UNTESTED_DEVICES = {"cuda"}  # no GPU has run this library's kernels yet
 
 OPERATORS: dict[str, "Op"] = globals().get("OPERATORS", {})  # these three survive a reload of this module
 _DEFINED_HERE: set[str] = globals().get("_DEFINED_HERE", set())
@@ -163,12 +162,6 @@ class Op:
         keys = {"CPU": "cpu", "CUDA": "cuda"}
         has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
         return tuple(device for key, device in keys.items() if has_kernel(self.qualified_name, key))
-
-    @property
-    def device_labels(self) -> tuple[str, ...]:
-        """`devices`, where this library's kernels are marked experimental on devices that have not run them yet."""
-        untested = UNTESTED_DEVICES if self.qualified_name.startswith(f"{NAMESPACE}::") else set()
-        return tuple(f"{device} (experimental)" if device in untested else device for device in self.devices)
 
     @property
     def native(self) -> bool:

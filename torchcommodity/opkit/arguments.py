@@ -14,7 +14,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 
 from torchcommodity.opkit._torch_private import transforms_active
 
-__all__ = ["check_integer", "check_panel", "check_tensor", "check_values", "raise_invalid"]
+__all__ = ["as_parameter", "check_integer", "check_panel", "check_tensor", "check_values", "raise_invalid"]
 
 
 def raise_invalid(operator: str, expected: str, error: type[Exception] = ValueError, /, **received: Any) -> NoReturn:
@@ -99,11 +99,29 @@ def check_integer(operator: str, minimum: int, *, maximum: int | None = None, **
             raise_invalid(operator, f"{name} must be {bounds}", **{name: value})
 
 
+def as_parameter(value: Tensor | float, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """A parameter that may be a number as a Tensor: by a fill, since a CUDA graph captures no copy from the host.
+
+    Args:
+        value: a number or a Tensor.
+        dtype, device: of the result.
+
+    Example:
+        >>> import torch
+        >>> as_parameter(0.9, torch.float64, torch.device("cpu"))
+        tensor(0.9000, dtype=torch.float64)
+    """
+    if isinstance(value, Tensor) or torch.compiler.is_compiling():  # a compiled graph holds numbers in full precision
+        return torch.as_tensor(value, dtype=dtype, device=device)
+    return torch.full((), value, dtype=dtype, device=device)
+
+
 def check_values(operator: str, rules: dict[str, Tensor], **received: Any) -> Tensor:
     """Check conditions on tensor values, where values can be read.
 
-    Values cannot be read under `torch.compile`, `torch.export` and `torch.func`, nor on the meta device. The caller
-    sets the output to NaN wherever the returned mask is False, so that invalid values never give a plausible result.
+    Values cannot be read under `torch.compile`, `torch.export` and `torch.func`, while a CUDA graph is captured, nor on
+    the meta device. The caller sets the output to NaN wherever the returned mask is False, so that invalid values never
+    give a plausible result.
 
     Args:
         operator: name of the public function.
@@ -126,6 +144,8 @@ def check_values(operator: str, rules: dict[str, Tensor], **received: Any) -> Te
     """
     valid = torch.stack(list(rules.values())).all(0)
     if torch.compiler.is_compiling() or transforms_active() or valid.is_meta or isinstance(valid, FakeTensor):
+        return valid
+    if valid.is_cuda and torch.cuda.is_current_stream_capturing():
         return valid
     for expected, holds in rules.items():
         if not holds.all():

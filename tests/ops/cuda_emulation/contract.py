@@ -38,6 +38,9 @@ CHECKS = [
     "batch_axes",
     "large_level",
     "long_series",
+    "gradcheck",
+    "missing_values_gradient",
+    "nan_output_gradient",
 ]
 assert not ops.NATIVE
 

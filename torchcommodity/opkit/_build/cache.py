@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-QUOTED_INCLUDE = re.compile(rb'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
+INCLUDED = re.compile(rb"""^\s*#\s*include\s*["<]([^">]+)[">]""", re.MULTILINE)
 
 
 def cache_folder(build_directory: str | Path | None = None) -> Path:
@@ -21,7 +21,7 @@ def cache_folder(build_directory: str | Path | None = None) -> Path:
 
 
 def digest(sources: Sequence[Path], include: Sequence[Path], *texts: str) -> str:
-    """Hash of the sources, of the texts (settings and source text), and of the headers that both include in quotes."""
+    """Hash of the sources, of the texts (settings and source text), and of the headers in `include` that both include."""
     content = hashlib.sha256("\0".join(texts).encode())
     headers = [path for text in texts for path in _headers(text.encode(), include)]
     for path in _with_headers([*sources, *headers], include):
@@ -41,8 +41,8 @@ def _with_headers(sources: Sequence[Path], include: Sequence[Path]) -> list[Path
 
 
 def _headers(content: bytes, folders: Sequence[Path]) -> list[Path]:
-    """The headers that the content includes in quotes, each from the first folder that has it."""
-    names = [name.decode() for name in QUOTED_INCLUDE.findall(content)]
+    """The headers that the content includes, each from the first folder that has it."""
+    names = [name.decode() for name in INCLUDED.findall(content)]
     matches = [[folder / name for folder in folders if (folder / name).is_file()] for name in names]
     return [paths[0].resolve() for paths in matches if paths]
 

@@ -56,7 +56,8 @@ def _has_definition(case: Case) -> bool:
 
 
 def _at_level(x: Tensor, level: float, noise: float) -> Tensor:
-    return level + noise * torch.randn(x.shape, dtype=torch.double, generator=torch.Generator().manual_seed(0))
+    deviations = torch.randn(x.shape, dtype=torch.double, generator=torch.Generator().manual_seed(0))
+    return level + noise * deviations.to(x.device)
 
 
 @register(

@@ -98,7 +98,7 @@ void launch(const Tensor& like, int64_t items, const Body& body) {
   const int32_t device = like.get_device_index();
   const torch::stable::accelerator::DeviceGuard guard(device);
   void* stream = nullptr;
-  STABLE_TORCH_ERROR_CODE_CHECK(aoti_torch_get_current_cuda_stream(device, &stream));
+  TORCH_ERROR_CODE_CHECK(aoti_torch_get_current_cuda_stream(device, &stream));
   const int64_t blocks = std::min((items + threads - 1) / threads, max_blocks);
   run_items<<<unsigned(blocks), threads, 0, static_cast<cudaStream_t>(stream)>>>(items, body);
   const cudaError_t error = cudaGetLastError();

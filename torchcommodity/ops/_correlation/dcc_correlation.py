@@ -5,7 +5,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Past, Sample, live
-from torchcommodity.opkit.arguments import check_panel, check_values, raise_invalid
+from torchcommodity.opkit.arguments import as_parameter, check_panel, check_values, raise_invalid
 from torchcommodity.ops._correlation.dcc_correlation_backward import operator as backward
 from torchcommodity.ops._correlation.dcc_correlation_backward import split_gradients
 from torchcommodity.ops._correlation.sweep import regress, sweep, symmetric
@@ -114,9 +114,9 @@ def _broadcast(operator: str, z: Tensor, name: str, value: Parameter) -> Tensor:
     axes, shape = ("(..., N, N)", (*z.shape[:-2], assets, assets)) if is_matrix else ("(...)", tuple(z.shape[:-2]))
     if not isinstance(value, (Tensor, float, int)):
         raise_invalid(operator, f"{name} must be a number or a Tensor {axes}", TypeError, **{name: value})
+    tensor = as_parameter(value, torch.promote_types(z.dtype, torch.float32), z.device)
     try:
-        dtype = torch.promote_types(z.dtype, torch.float32)
-        return torch.as_tensor(value, dtype=dtype, device=z.device).expand(shape)
+        return tensor.expand(shape)
     except RuntimeError:
         raise_invalid(operator, f"{name} must broadcast to {axes}", **{name: value}, z=z)
 

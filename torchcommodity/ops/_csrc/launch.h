@@ -8,7 +8,7 @@
 #include "native.h"
 
 #define COMMODITY_CUDA(name) \
-  STABLE_TORCH_LIBRARY_IMPL(commodity, CUDA, m) { m.impl(#name, COMMODITY_BOX(name)); }
+  STABLE_TORCH_LIBRARY_IMPL(commodity, CUDA, m) { m.impl(#name, COMMODITY_BOX(commodity::OnOneDevice<&name>::call)); }
 
 namespace commodity {
 
@@ -25,6 +25,29 @@ COMMODITY_INLINE T read(const T* address) {
   return *address;
 #endif
 }
+
+// The first tensor decides on which GPU; without this check, an address of another device would end its use.
+template <typename T>
+void check_device(const T&, std::optional<int32_t>&) {}
+inline void check_device(const Tensor& x, std::optional<int32_t>& gpu) {
+  STD_TORCH_CHECK(x.is_cuda() && x.get_device_index() == gpu.value_or(x.get_device_index()),
+                  "torchcommodity: all tensors of a CUDA kernel must be on one GPU");
+  gpu = x.get_device_index();
+}
+inline void check_device(const std::optional<Tensor>& x, std::optional<int32_t>& gpu) {
+  if (x) check_device(*x, gpu);
+}
+
+template <auto kernel>
+struct OnOneDevice;
+template <typename Result, typename... Arguments, Result (*kernel)(Arguments...)>
+struct OnOneDevice<kernel> {
+  static Result call(Arguments... arguments) {
+    std::optional<int32_t> gpu;
+    (check_device(arguments, gpu), ...);
+    return kernel(arguments...);
+  }
+};
 
 template <typename Body>
 __global__ void __launch_bounds__(kThreads) each_item(int64_t items, Body body) {
@@ -51,7 +74,7 @@ void launch_threads(const Tensor& like, int64_t threads, Kernel kernel, const Ar
   const int32_t device = like.get_device_index();
   const torch::stable::accelerator::DeviceGuard guard(device);
   void* stream = nullptr;
-  STABLE_TORCH_ERROR_CODE_CHECK(aoti_torch_get_current_cuda_stream(device, &stream));
+  TORCH_ERROR_CODE_CHECK(aoti_torch_get_current_cuda_stream(device, &stream));
   const int64_t blocks = std::min((threads + kThreads - 1) / kThreads, kBlocks);
   kernel<<<static_cast<unsigned>(blocks), kThreads, 0, static_cast<cudaStream_t>(stream)>>>(arguments...);
   const cudaError_t error = cudaGetLastError();

@@ -1,4 +1,5 @@
 // One step of a cell of cells.h from its gates on, forward and backward, on a GPU; the products are done in Python.
+// The names differ from those of cell.h: the linker takes one of two functions of the same name and arguments.
 #pragma once
 #include "cell_check.h"
 #include "device.h"
@@ -43,8 +44,8 @@ struct CellStepBackward {
 };
 
 template <typename Cell>
-std::tuple<Tensor, Tensor> run_cell(const char* name, const Tensor& gates_, const Tensor& missing_, const Tensor& h_,
-                                    const Tensor& c_) {
+std::tuple<Tensor, Tensor> launch_cell(const char* name, const Tensor& gates_, const Tensor& missing_, const Tensor& h_,
+                                       const Tensor& c_) {
   check_cell<Cell>(name, gates_, missing_, h_, c_);
   const Tensor gates = contiguous(gates_), missing = contiguous(missing_), h = contiguous(h_), c = contiguous(c_);
   Tensor h_next = new_empty(h, h.sizes()), c_next = new_empty(c, c.sizes());
@@ -58,8 +59,9 @@ std::tuple<Tensor, Tensor> run_cell(const char* name, const Tensor& gates_, cons
 }
 
 template <typename Cell>
-std::tuple<Tensor, Tensor, Tensor> run_cell_backward(const char* name, const Tensor& grad_h_, const Tensor& grad_c_,
-                                                     const Tensor& gates_, const Tensor& missing_, const Tensor& c_) {
+std::tuple<Tensor, Tensor, Tensor> launch_cell_backward(const char* name, const Tensor& grad_h_, const Tensor& grad_c_,
+                                                        const Tensor& gates_, const Tensor& missing_,
+                                                        const Tensor& c_) {
   check_cell<Cell>(name, gates_, missing_, grad_h_, c_);
   check_same(name, grad_c_, c_);
   const Tensor gates = contiguous(gates_), missing = contiguous(missing_), c = contiguous(c_);

@@ -7,11 +7,12 @@
 namespace commodity {
 
 // exp(x) - 1 without branches, so that loops over units vectorize: exp(x) = 2^n exp(r) with |r| <= ln 2 / 2.
+// It is finite for large x, so that tanh is e / (e + 2).
 COMMODITY_INLINE float branchless_expm1(float x) {
+  x = x < -87.0f ? -87.0f : x > 88.0f ? 88.0f : x;
 #if defined(__CUDA_ARCH__)
   return expm1f(x);
 #else
-  x = x < -87.0f ? -87.0f : x > 88.0f ? 88.0f : x;
   const float shifted = x * 1.44269504f + 12582912.0f;  // rounds to the nearest integer n, in the last bits
   const float n = shifted - 12582912.0f;
   const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
@@ -23,10 +24,10 @@ COMMODITY_INLINE float branchless_expm1(float x) {
 }
 
 COMMODITY_INLINE double branchless_expm1(double x) {
+  x = x < -708.0 ? -708.0 : x > 709.0 ? 709.0 : x;
 #if defined(__CUDA_ARCH__)
   return expm1(x);
 #else
-  x = x < -708.0 ? -708.0 : x > 709.0 ? 709.0 : x;
   const double shifted = x * 1.4426950408889634 + 6755399441055744.0;
   const double n = shifted - 6755399441055744.0;
   const double r = (x - n * 6.93147180369123816490e-1) - n * 1.90821492927058770002e-10;

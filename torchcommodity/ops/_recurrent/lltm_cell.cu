@@ -55,13 +55,13 @@ Outputs lltm_cell(const Tensor& input_, const Tensor& h_, const Tensor& c, const
                           data_ptr<scalar_t>(joined), features, hidden});
   });
   const Tensor gates = call_aten("aten::linear", joined, weight, bias);
-  const auto [h_next, c_next] = run_cell<Lltm>("lltm_cell", gates, missing, h, c);
+  const auto [h_next, c_next] = launch_cell<Lltm>("lltm_cell", gates, missing, h, c);
   return {h_next, c_next, joined, missing, gates};
 }
 
 auto lltm_cell_backward(const Tensor& grad_h, const Tensor& grad_c, const Tensor& gates, const Tensor& missing,
                         const Tensor& c) {
-  return run_cell_backward<Lltm>("lltm_cell_backward", grad_h, grad_c, gates, missing, c);
+  return launch_cell_backward<Lltm>("lltm_cell_backward", grad_h, grad_c, gates, missing, c);
 }
 
 }  // namespace

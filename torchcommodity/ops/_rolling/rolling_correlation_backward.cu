@@ -10,23 +10,30 @@ using namespace commodity;
 
 namespace {
 
-// Reads element (i, j) of a matrix of gradients or correlations, or of its packed form; zero if not finite.
+// The gradients of the correlations, and the correlations, as matrices or in packed form.
 template <typename scalar_t>
-struct Symmetric {
-  const scalar_t* matrices;
+struct Pairs {
+  const scalar_t *grad, *correlation;
   int64_t assets;
   bool packed;
 
-  // `share` of each half of a full matrix: 1 adds the halves, 0.5 averages them.
-  COMMODITY_INLINE double at(int64_t row, int64_t i, int64_t j, double share) const {
+  // The gradient of pair i != j, summed over both halves of a matrix, and its correlation; zero if not finite.
+  COMMODITY_INLINE void load(int64_t row, int64_t i, int64_t j, double& g, double& r) const {
     const int64_t low = i < j ? i : j, high = i < j ? j : i, pairs = assets * (assets - 1) / 2;
-    if (packed) return finite(row * pairs + low * (2 * assets - low - 1) / 2 + high - low - 1);
     const int64_t matrix = row * assets * assets;
-    return share * (finite(matrix + i * assets + j) + finite(matrix + j * assets + i));
+    g = r = 0;
+    if (packed)
+      add(row * pairs + low * (2 * assets - low - 1) / 2 + high - low - 1, 1, g, r);
+    else
+      add(matrix + i * assets + j, 0.5, g, r), add(matrix + j * assets + i, 0.5, g, r);
   }
-  COMMODITY_INLINE double finite(int64_t offset) const {
-    const scalar_t value = read(matrices + offset);
-    return value - value == 0 ? value : 0;
+
+ private:
+  // `share` of a correlation: 0.5 averages the two halves of a matrix.
+  COMMODITY_INLINE void add(int64_t offset, double share, double& g, double& r) const {
+    const double grad_value = read(grad + offset), correlation_value = read(correlation + offset);
+    const double residue = (grad_value - grad_value) + (correlation_value - correlation_value);  // 0 if both are finite
+    g += residue == 0 ? grad_value : 0, r += residue == 0 ? share * correlation_value : 0;
   }
 };
 
@@ -36,7 +43,7 @@ struct ComputeWeights {
   static constexpr int kRows = kWindows;
   FiniteValues<scalar_t> x;
   const Moments* moments;
-  Symmetric<scalar_t> gradients, correlations;
+  Pairs<scalar_t> pairs;
   const double* anchors;
   double* weights;
   int64_t window, plane;
@@ -46,12 +53,13 @@ struct ComputeWeights {
     const double anchor_i = read(anchors + panel * x.assets + i), anchor_j = read(anchors + panel * x.assets + j);
     for (int64_t t = first; t < first + kRows && x.has_row(t); ++t) {
       const int64_t row = x.at(panel, t, 0), offset = row * x.assets + pair;
-      const double g = i == j ? 0 : gradients.at(row / x.assets, i, j, 1);
+      double g = 0, r = 0;
+      if (i != j) pairs.load(row / x.assets, i, j, g, r);
       double scale_i = 0, scale_j = 0, mean_i = 0, mean_j = 0;  // 1 / sqrt(v) and m
       if (g != 0) load_moments(panel, t, i, j, scale_i, scale_j, mean_i, mean_j);
       const bool varies = scale_i > 0 && scale_j > 0;
       const double a = varies ? g * (scale_i * scale_j) : 0;
-      const double b = varies ? g * correlations.at(row / x.assets, i, j, 0.5) * (scale_j * scale_j) : 0;
+      const double b = varies ? g * r * (scale_j * scale_j) : 0;
       weights[offset] = a, weights[plane + offset] = b;
       weights[2 * plane + offset] = varies ? b * (mean_j - anchor_j) - a * (mean_i - anchor_i) : 0;
     }
@@ -102,15 +110,18 @@ template <typename scalar_t, int kRows>
 void run(const Tensor& returns, const Tensor& grad, const Tensor& correlation, int64_t window, Tensor& dx) {
   const Panels panels(returns), pairs(panels.batch, panels.steps, panels.assets * panels.assets);
   const bool packed = grad.dim() == returns.dim();
-  const Symmetric<scalar_t> gradients{grad.const_data_ptr<scalar_t>(), panels.assets, packed};
-  const Symmetric<scalar_t> correlations{correlation.const_data_ptr<scalar_t>(), panels.assets, packed};
+  const int64_t N = panels.assets, size = packed ? N * (N - 1) / 2 : N * N;
+  STD_TORCH_CHECK(grad.numel() == panels.batch * panels.steps * size,
+                  "rolling_correlation_backward: grad must be (..., T, N, N) or (..., T, N (N - 1) / 2)");
+  const Pairs<scalar_t> values{grad.const_data_ptr<scalar_t>(), correlation.const_data_ptr<scalar_t>(), panels.assets,
+                               packed};
   const auto x = finite_values<scalar_t>(returns, panels);
   const int64_t plane = pairs.batch * pairs.size();
   const Tensor anchors = scratch(dx, panels.batch * panels.assets), weights = scratch(dx, 3 * plane);
   launch_grid(dx, Grid(panels.batch, panels.assets, 1), FirstFinite<scalar_t>{x, data_ptr<double>(anchors)});
   with_moments<scalar_t, kRows>(dx, panels, x, window, [&](const Moments* moments, const bool*) {
     launch_windows(dx, pairs,
-                   ComputeWeights<scalar_t, kRows>{x, moments, gradients, correlations, data_ptr<double>(anchors),
+                   ComputeWeights<scalar_t, kRows>{x, moments, values, data_ptr<double>(anchors),
                                                    data_ptr<double>(weights), window, plane});
   });
   launch_windows(dx, panels,

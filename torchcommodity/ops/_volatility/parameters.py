@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit.arguments import check_panel, check_values, raise_invalid
+from torchcommodity.opkit.arguments import as_parameter, check_panel, check_values, raise_invalid
 
 Parameter = Tensor | float | None
 
@@ -39,8 +39,8 @@ def broadcast_parameter(operator: str, returns: Tensor, name: str, value: Tensor
     if not isinstance(value, (Tensor, float, int)):
         raise_invalid(operator, f"{name} must be a number or a Tensor (..., N)", TypeError, **{name: value})
     dtype = torch.promote_types(returns.dtype, torch.float32)
+    tensor = as_parameter(value, dtype, returns.device)
     try:
-        tensor = torch.as_tensor(value, dtype=dtype, device=returns.device)
         return tensor.expand(*returns.shape[:-2], returns.shape[-1])
     except RuntimeError:
         raise_invalid(operator, f"{name} must broadcast to (..., N)", **{name: value}, returns=returns)
