@@ -73,7 +73,7 @@ dev: $(VENV)/dev  ## the development environment, with the commit hooks
 	$(BIN)/pre-commit install
 
 clean:
-	rm -rf $(VENV) build dist out *.egg-info torchcommodity/*.so
+	rm -rf $(VENV) build dist out *.egg-info torchcommodity/*.so torchcommodity/x86-64-v3
 
 $(VENV)/uv:
 	$(PYTHON) -m venv $(VENV)

@@ -28,7 +28,8 @@ def extensions():
     if os.environ.get("TORCHCOMMODITY_NATIVE") == "0" or not library.has_compiler():
         return []  # every operator runs through its reference, slower, and the package says so
     sources = [str(path.relative_to(ROOT)) for path in library.sources(library.has_cuda())]
-    return [Extension("torchcommodity._C", sources)]
+    name = ".".join(filter(None, ["torchcommodity", library.level(), "_C"]))
+    return [Extension(name, sources)]
 
 
 class Build(build_ext):
@@ -37,8 +38,10 @@ class Build(build_ext):
 
     def build_extension(self, extension):
         # outside setuptools' temporary folder: an editable install would compile everything anew each time
-        folder = ROOT / "build" / "temp"
-        library.build_library(Path(self.get_ext_fullpath(extension.name)), folder, library.has_cuda())
+        folder, level = ROOT / "build" / "temp", library.level()
+        flags = [f"-march={level}"] if level else []
+        (ROOT / "torchcommodity" / level).mkdir(exist_ok=True)  # an editable install copies the library there
+        library.build_library(Path(self.get_ext_fullpath(extension.name)), folder, library.has_cuda(), flags)
 
 
 class Wheel(bdist_wheel):

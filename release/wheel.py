@@ -3,7 +3,7 @@
 1. Copy the tracked files to build/wheel/source; build the source distribution and a wheel without a library from them.
 2. Compile the native library from the source distribution, for each platform of `platforms.py`: zig's clang from PyPI
    brings the headers and stubs of each system's C library, and links its own C++ library into ours.
-3. Check each library (`checks.py`), put it into the wheel, and let auditwheel and torch-abi-audit check the result.
+3. Check each library (`audit.py`), put it into the wheel, and let auditwheel and torch-abi-audit check the result.
 4. Write the commit to dist/commit: its hash, followed by "-dirty" if tracked files have changed since.
 
 Nothing outside build/ and dist/ is written. The second time, only sources that have changed are compiled.
@@ -18,7 +18,7 @@ from importlib import import_module
 from pathlib import Path
 
 import torch
-from checks import check_library
+from audit import check_library
 from platforms import PLATFORMS, Platform
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -32,7 +32,7 @@ def main() -> None:
     library = import_library(source_distribution)
     wheels = [build_wheel(platform, library, python_wheel, finished) for platform in PLATFORMS]
     for platform, wheel in zip(PLATFORMS, wheels):
-        audit(platform, wheel)
+        audit_wheel(platform, wheel)
     publish([source_distribution, *wheels], commit)
 
 
@@ -91,10 +91,10 @@ def build_wheel(platform: Platform, library: object, python_wheel: Path, to: Pat
     return wheel
 
 
-def audit(platform: Platform, wheel: Path) -> None:
+def audit_wheel(platform: Platform, wheel: Path) -> None:
     """Check the wheel of Linux with tools that do not share our code; there is none for macOS that runs here."""
     if platform.system != "linux":
-        print(f"{wheel.name}: auditwheel and torch-abi-audit read libraries of Linux only; checked by checks.py")
+        print(f"{wheel.name}: auditwheel and torch-abi-audit read libraries of Linux only; checked by audit.py")
         return
     repaired = BUILD / platform.tag / "repaired"
     run("auditwheel", "repair", "--plat", platform.tag, "--exclude", "libtorch_cpu.so", "-w", str(repaired), str(wheel))

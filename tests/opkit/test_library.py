@@ -132,3 +132,21 @@ def test_library_sources_are_those_of_the_package() -> None:
     names = [path.name for path in library.sources(cuda=True)]
     assert {"garch_variance.cpp", "garch_variance.cu"} <= set(names)
     assert not [path for path in library.sources() if path.suffix == ".cu"]
+
+
+@pytest.mark.parametrize(
+    ("machine", "flags", "level"),
+    [
+        ("x86_64", "sse2 movbe avx avx2 bmi1 bmi2 f16c fma", "x86-64-v3"),
+        ("x86_64", "sse2 movbe avx f16c", ""),
+        ("aarch64", "fp asimd", ""),
+    ],
+)
+def test_library_is_compiled_for_avx2_where_the_processor_has_it(
+    machine: str, flags: str, level: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cpuinfo = tmp_path / "cpuinfo"
+    cpuinfo.write_text(f"processor : 0\nflags\t\t: {flags}\n")
+    monkeypatch.setattr(library, "CPUINFO", cpuinfo)
+    monkeypatch.setattr("platform.machine", lambda: machine)
+    assert library.level() == level

@@ -4,6 +4,7 @@ It holds no Python symbol: `torch.ops.load_library` loads it in every Python, an
 """
 
 import os
+import platform
 import runpy
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +16,8 @@ from .compiler import BuildError, Toolchain, cxx, nvcc, torch_folder
 PACKAGE = Path(__file__).resolve().parents[2]
 HEADERS = PACKAGE / "ops" / "_csrc"
 NAME = "_C.so"
+CPUINFO = Path("/proc/cpuinfo")
+LEVEL = "x86-64-v3"  # the instruction set of processors with AVX2, from 2013 on
 # GCC's elimination of common subexpressions in registers, after the one in its trees, takes up to half of the time of
 # a large inlined kernel and does not change its speed measurably; clang does not know the flags
 CFLAGS = ("-fno-gcse", "-fno-gcse-after-reload", "-Wno-ignored-optimization-argument", "-fvisibility=hidden")
@@ -24,6 +27,12 @@ def sources(cuda: bool = False) -> list[Path]:
     """The sources, in the same order on every machine."""
     patterns = ("*.cpp", "*.cu") if cuda else ("*.cpp",)
     return sorted(path for pattern in patterns for path in (PACKAGE / "ops").rglob(pattern))
+
+
+def level() -> str:
+    """What a library for this machine is compiled for, which is its folder in the package too: LEVEL, or "" for all."""
+    flags = set(CPUINFO.read_text().split()) if CPUINFO.exists() else set()
+    return LEVEL if platform.machine() == "x86_64" and {"avx2", "bmi1", "bmi2", "f16c", "fma", "movbe"} <= flags else ""
 
 
 def build_library(target: Path, folder: Path, cuda: bool = False, cflags: Sequence[str] = (), **settings: Any) -> None:

@@ -28,10 +28,9 @@ using torch::stable::contiguous;
 using torch::stable::new_empty;
 using torch::stable::Tensor;
 
-// Compiles a function, with everything that it inlines, once per instruction set; the loader picks the best one, so one
-// wheel serves all processors.
-#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
-#define COMMODITY_SIMD __attribute__((flatten, target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+// Inlines everything that a function calls into it, so that its loops are vectorized.
+#if defined(__GNUC__) && !defined(__clang__)
+#define COMMODITY_SIMD __attribute__((flatten))
 #else
 #define COMMODITY_SIMD
 #endif
