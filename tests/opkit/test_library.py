@@ -14,16 +14,18 @@ import pathlib, sys
 with open("{log}", "a") as log:
     log.write(" ".join(sys.argv[1:]) + chr(10))
 source, target = map(pathlib.Path, (sys.argv[-3], sys.argv[-1]))
-if source.suffix == ".cpp" and "wrong" in source.read_text():
+if source.suffix == ".cpp" and "wrong.h" in source.read_text():
     sys.exit(f"{{source}}:1:1: error: wrong")
 target.write_text("object")
 """
 FILES = {
     "_csrc/native.h": "",
-    "_family/first.cpp": '#include "first.h"',
-    "_family/first.h": "",
-    "_family/second.cpp": '#include "native.h"',
-    "_family/second.cu": "",
+    "_first/one.cpp": '#include "one.h"',
+    "_first/one.h": "",
+    "_first/two.cpp": "#include <vector>",
+    "_first/shared.cpp": "namespace commodity::first {\n}",
+    "_second/three.cpp": '#include "native.h"',
+    "_second/three.cu": "",
 }
 
 
@@ -61,14 +63,26 @@ def sources(commands: list[str]) -> list[str]:
 
 def test_library_compiles_again_what_has_changed(build: Callable[..., list[str]], ops: Path) -> None:
     commands = build()
-    assert sources(commands) == ["first.cpp", "second.cpp"]
+    assert sources(commands) == ["first_1.cpp", "second_1.cpp", "shared.cpp"]
     assert "-x c++-header" in commands[0]
     assert "-shared" in commands[-1]
     assert len(build()) == 1
-    (ops / "_family/first.h").write_text("int x;")
-    assert sources(build()) == ["first.cpp"]
-    (ops / "_family/third.cpp").write_text("")
-    assert sources(build()) == ["third.cpp"]
+    (ops / "_first/one.h").write_text("int x;")
+    assert sources(build()) == ["first_1.cpp"]
+    (ops / "_third").mkdir()
+    (ops / "_third/four.cpp").write_text("")
+    assert sources(build()) == ["third_1.cpp"]
+
+
+def test_library_compiles_four_kernels_of_a_family_as_one_source(
+    build: Callable[..., list[str]], ops: Path, tmp_path: Path
+) -> None:
+    for name in ("a", "b", "c"):
+        (ops / f"_first/{name}.cpp").write_text("namespace {\n}")
+    assert sources(build()) == ["first_1.cpp", "first_2.cpp", "second_1.cpp", "shared.cpp"]
+    first = (tmp_path / "objects/first_2.cpp").read_text()
+    assert first == f'#include <vector>\nnamespace in_two {{\n#include "{ops}/_first/two.cpp"\n}}\n'
+    assert f'#include "{ops}/_first/one.h"\nnamespace in_a' in (tmp_path / "objects/first_1.cpp").read_text()
 
 
 def test_library_compiles_all_sources_after_a_change_of_the_precompiled_header(
@@ -76,27 +90,27 @@ def test_library_compiles_all_sources_after_a_change_of_the_precompiled_header(
 ) -> None:
     build()
     (ops / "_csrc/native.h").write_text("int x;")
-    assert sources(build()) == ["first.cpp", "second.cpp"]
-    assert len(list((tmp_path / "objects").iterdir())) == 4  # two objects, the header and what it is compiled to
+    assert sources(build()) == ["first_1.cpp", "second_1.cpp", "shared.cpp"]
+    assert len(list((tmp_path / "objects").glob("precompiled-*"))) == 2  # the header and what it is compiled to
 
 
 def test_library_deletes_the_object_of_a_deleted_source(
     build: Callable[..., list[str]], ops: Path, tmp_path: Path
 ) -> None:
     build()
-    (ops / "_family/first.cpp").unlink()
-    assert "first.cpp" not in build()[-1]
-    assert not list((tmp_path / "objects").glob("first*"))
+    (ops / "_first/shared.cpp").unlink()
+    assert "shared.cpp" not in build()[-1]
+    assert not list((tmp_path / "objects").glob("shared*"))
 
 
 def test_library_reports_the_first_error_and_compiles_the_rest_later(
     build: Callable[..., list[str]], ops: Path
 ) -> None:
-    (ops / "_family/first.cpp").write_text("wrong")
-    with pytest.raises(opkit.BuildError, match=r"first.cpp:1:1: error: wrong"):
+    (ops / "_first/one.cpp").write_text('#include "wrong.h"')
+    with pytest.raises(opkit.BuildError, match=r"first_1.cpp:1:1: error: wrong"):
         build()
-    (ops / "_family/first.cpp").write_text("")
-    assert "first.cpp" in sources(build())
+    (ops / "_first/one.cpp").write_text("")
+    assert "first_1.cpp" in sources(build())
 
 
 def test_library_for_another_platform_takes_its_compiler_and_its_torch(

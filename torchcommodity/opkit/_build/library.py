@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .architectures import gencode
+from .blocks import in_blocks
 from .compiler import BuildError, Toolchain, cxx, nvcc, torch_folder
 
 PACKAGE = Path(__file__).resolve().parents[2]
@@ -59,7 +60,8 @@ def build_library(target: Path, folder: Path, cuda: bool = False, cflags: Sequen
         **settings,
     )
     target.parent.mkdir(parents=True, exist_ok=True)
-    toolchain.build(sources(cuda), folder, target)
+    folder.mkdir(parents=True, exist_ok=True)
+    toolchain.build(in_blocks(sources(cuda), folder), folder, target)
 
 
 def has_compiler() -> bool:
