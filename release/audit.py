@@ -23,14 +23,17 @@ def check_library(path: Path, platform: Platform) -> None:
         raise RuntimeError(f"{path.name} of {platform.tag} would not run everywhere: " + "; ".join(faults))
 
 
-def undefined_symbols(binary: lief.Binary) -> list[str]:
+def undefined_symbols(binary: lief.ELF.Binary | lief.MachO.Binary) -> list[str]:
     """Names of the symbols that the library takes from others, as in C."""
-    prefix = "_" if isinstance(binary, lief.MachO.Binary) else ""
-    names = (str(symbol.name).partition("@")[0] for symbol in binary.imported_symbols)  # without the version
-    return sorted({name.removeprefix(prefix) for name in names} - {""})
+    if isinstance(binary, lief.MachO.Binary):
+        return sorted({str(symbol.name).removeprefix("_") for symbol in binary.imported_symbols})
+    undefined = (
+        str(symbol.name) for symbol in binary.dynamic_symbols if symbol.shndx == 0
+    )  # imported_symbols lacks some
+    return sorted({name.partition("@")[0] for name in undefined} - {""})  # without the version
 
 
-def _symbol_faults(binary: lief.Binary) -> Iterator[str]:
+def _symbol_faults(binary: lief.ELF.Binary | lief.MachO.Binary) -> Iterator[str]:
     stable = set(stable_functions())
     for name in undefined_symbols(binary):
         if CPP_OR_PYTHON.match(name):
