@@ -1,5 +1,7 @@
 """`LSTM` against `torch.nn.LSTM`, `LLTM` against a loop over `LLTMCell`; missing rows, export, compilation."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor
@@ -207,3 +209,16 @@ def test_lltm_third_derivative() -> None:
     step = 1e-4
     second = torch.func.grad(torch.func.grad(value))
     torch.testing.assert_close(third, (second(one + step) - second(one - step)) / (2 * step), rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("hx", "received"),
+    [(torch.zeros(2, 3), r"hx \(2, 3\)"), ((torch.zeros(2, 3), 0.0), "hx="), ((torch.zeros(2, 3),), "hx=")],
+)
+@pytest.mark.parametrize("function", [ops.lltm_cell, ops.lstm_cell, ops.lltm, ops.lstm])
+def test_recurrent_operators_refuse_a_state_that_is_no_pair(function: Any, hx: Any, received: str) -> None:
+    name, weights = function.__name__, [torch.zeros(9, 7)] * (2 if "lstm" in function.__name__ else 1)
+    with pytest.raises(TypeError, match=rf"{name}: hx must be a pair of Tensors, \(h, c\); got .*{received}"):
+        function(torch.zeros(2, 4), hx, *weights)
+    with pytest.raises(TypeError, match=f"{name}: input must be a Tensor; got input='list'"):
+        function([1.0], (torch.zeros(2, 3), torch.zeros(2, 3)), *weights)

@@ -86,3 +86,17 @@ def test_a_mask_of_the_length_of_the_sample_is_no_look_ahead(causal):
     samples = [(_single(2, 5, 3), mask.tril() if causal else mask)]
     report = opkit.check(attention, samples=samples, time=-2, causal=True, only=["causal"])
     assert report.ok == causal
+
+
+def test_check_takes_samples_of_a_record_with_numbers() -> None:
+    def reference(a: torch.Tensor, c: float, b: torch.Tensor, k: int = 3) -> torch.Tensor:
+        return a * b * k + c
+
+    record = opkit.Op(
+        "test_check_samples::muladd", reference=reference, backward=lambda g, *, a, b, k: (g * b * k, g * a * k)
+    )
+    a, b = torch.rand(2, 2, 5, 3, dtype=torch.double)
+    for samples in ([(a, 2.0, b)], [(a, 2.0, b, 4)], None):
+        report = opkit.check(record, samples=samples, only="values_float64", compiled=False)
+        assert not report.failures, report
+    assert not opkit.check(record, settings={"k": [1, 2]}, only="values_float64", compiled=False).failures

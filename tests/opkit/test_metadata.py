@@ -143,3 +143,9 @@ def test_metadata_in_one_mapping_raises_an_error() -> None:
         TypeError, match=r"MetadataTensor: pass each entry by name: .* got metadata=\{'owner': 'desk'\}"
     ):
         MetadataTensor([1.0], metadata={"owner": "desk"})
+
+
+@pytest.mark.parametrize("name", ["dtype", "device", "requires_grad"])
+def test_metadata_tensor_refuses_the_arguments_of_tensors(name: str) -> None:
+    with pytest.raises(TypeError, match=rf"MetadataTensor: {name} is not an entry: .*as_tensor\(data, {name}="):
+        MetadataTensor([1.0], **{name: None})

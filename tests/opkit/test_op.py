@@ -239,3 +239,14 @@ def test_load_native_library_warns_if_loading_fails(tmp_path: Path) -> None:
     (tmp_path / "_C.abi3.so").write_bytes(b"no library")
     with pytest.warns(UserWarning, match=r"_C.abi3.so does not load with torch .*rebuild it here"):
         assert not native.load_native_library(tmp_path)
+
+
+@pytest.mark.parametrize("gradients", [1, 3])
+def test_op_refuses_another_number_of_gradients_than_of_tensors(gradients: int) -> None:
+    def reference(a: torch.Tensor, c: float, b: torch.Tensor) -> torch.Tensor:
+        return a * b + c
+
+    op = Op(f"test_op::count_{gradients}", reference=reference, backward=lambda g: (g,) * gradients)
+    x = torch.ones(2, requires_grad=True)
+    with pytest.raises(TypeError, match=f"one gradient for each Tensor argument, a, b; got {gradients}"):
+        op(x, 1.0, x).sum().backward()

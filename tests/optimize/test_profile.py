@@ -149,3 +149,9 @@ def test_profile_of_every_model_of_the_library(name: str, inputs: ModelInputs) -
     )
     assert result.stages["econometric part"] > 0
     assert ("network" in result.stages) == (name != "har-garch")
+
+
+def test_profile_table_refuses_an_unknown_order() -> None:
+    result = profile(torch.nn.Linear(2, 2), [torch.rand(3, 2)], steps=2)
+    with pytest.raises(ValueError, match=r"Profile.table: sort must be 'time' or 'memory'; got sort='cpu_time_total'"):
+        result.table("cpu_time_total")  # type: ignore[arg-type]

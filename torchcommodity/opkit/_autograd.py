@@ -91,6 +91,14 @@ class Gradients:
     def call(self, formula: Formula, values: Iterable[Any], saved: dict[str, Any]) -> tuple[Any, ...]:
         return as_tuple(formula(*values, **{name: saved[name] for name in self.required[formula]}))
 
+    def check_count(self, values: list[Any]) -> list[Any]:
+        """The gradients that `backward` returned, if there is one for each Tensor argument."""
+        names = [name for name, is_tensor in zip(self.argument_names, self.is_tensor) if is_tensor]
+        if len(values) != len(names):
+            expected = f"backward must return one gradient for each Tensor argument, {', '.join(names)}"
+            raise TypeError(f"{self.overload._opname}: {expected}; got {len(values)}")
+        return values
+
     def transpose(self, tangents: list[Any], saved: dict[str, Any], masks: Masks) -> list[Tensor | None]:
         """Derive the jvp from `backward`, which is linear in the gradient: differentiating it transposes it."""
         saved = saved | {"needs_input_grad": tuple(t is not None for t in tangents)}
@@ -253,7 +261,7 @@ def _make_node(gradients: Gradients) -> Any:
             values: Iterable[Any] = gradients.call(gradients.backward, grads, saved)
             if gradients.once_differentiable and torch.is_grad_enabled():
                 values = refuse_derivative(gradients.overload._opname, [*values], (*grads, *ctx.saved_tensors))
-            results = iter(values)
+            results = iter(gradients.check_count([*values]))
             return None, *[next(results) if is_tensor else None for is_tensor in gradients.is_tensor]
 
         @staticmethod

@@ -40,7 +40,7 @@ class MetadataTensor(torch.Tensor):
     NaN: unchanged. Devices: all. Differentiable through the functions applied.
 
     Raises:
-        TypeError: one mapping `metadata={...}` instead of entries by name.
+        TypeError: one mapping `metadata={...}` instead of entries by name; an entry dtype, device or requires_grad.
 
     References:
         https://docs.pytorch.org/docs/stable/notes/extending.html#extending-torch-python-api
@@ -59,6 +59,9 @@ class MetadataTensor(torch.Tensor):
             raise_invalid(
                 "MetadataTensor", "pass each entry by name: MetadataTensor(data, **metadata)", TypeError, **metadata
             )
+        if settings := [name for name in ("dtype", "device", "requires_grad") if name in metadata]:
+            rule = f"{settings[0]} is not an entry: pass a tensor that has it, torch.as_tensor(data, {settings[0]}=...)"
+            raise_invalid("MetadataTensor", rule, TypeError, **{settings[0]: metadata[settings[0]]})
         tensor = as_plain(data) if isinstance(data, torch.Tensor) else torch.as_tensor(data)
         result = tensor.as_subclass(type(data) if isinstance(data, cls) else cls)
         result._metadata = metadata

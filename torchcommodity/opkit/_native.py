@@ -25,7 +25,7 @@ _NATIVE: dict[Path, Native] = {}
 _LIBRARIES: list[Path] = []  # in the order in which they were loaded
 
 
-def load_native_library(folder: Path, stem: str = "_C") -> Native:
+def load_native_library(folder: str | Path, stem: str = "_C") -> Native:
     """Load `stem*.so` from `folder`; of several, the newest. If the processor has AVX2, `folder/x86-64-v3` comes first.
 
     Call it before creating the records of the library's operators: the library declares their schemas. With
@@ -38,6 +38,7 @@ def load_native_library(folder: Path, stem: str = "_C") -> Native:
     Returns:
         A `Native`: true if the library is loaded, otherwise false with the reason, which is also issued as a warning.
     """
+    folder = Path(folder)
     if folder not in _NATIVE:
         _NATIVE[folder] = _load(folder, stem)
         if not _NATIVE[folder] and _enabled():

@@ -183,13 +183,19 @@ class _Pair:
     def distance(self, batches: Iterable[Any]) -> float:
         """Mean of the teacher's term over batches, with the student in evaluation mode."""
         self.student.eval()
-        values = [float(self._loss(batch, weight=1.0)) for batch in batches]
+        values = [self._value(batch) for batch in batches]
         if not values:
             raise_empty("distill")
         mean = sum(values) / len(values)
         if not math.isfinite(mean):
             raise_invalid("distill", "the loss must be finite; check the validation batches for NaN", loss=mean)
         return mean
+
+    def _value(self, batch: Any) -> float:
+        loss = self._loss(batch, weight=1.0)
+        if not isinstance(loss, Tensor) or loss.numel() != 1:
+            raise_invalid("distill", "loss must return a scalar", loss=loss)
+        return float(loss)
 
     def _loss(self, batch: Any, weight: float) -> Tensor:
         inputs, target = split_batch(batch)

@@ -27,7 +27,7 @@ def extension(
     """Extension module on LibTorch's stable ABI: one build for every Python from 3.10 and every torch from 2.10 on.
 
     Args:
-        name: name of the module, "mine._C"; load it with `opkit.load_native_library`.
+        name: name of the module, "mine._C"; `opkit.load_native_library(Path(__file__).parent)` in mine/__init__.py loads it.
         sources: .cpp and .cu files; .cu files are ignored without `cuda`.
         extra_cflags: additional flags of the C++ compiler.
         extra_cuda_cflags: additional flags of nvcc.
@@ -50,6 +50,8 @@ def extension(
     """
     from torch.utils import cpp_extension
 
+    if isinstance(sources, str):
+        raise TypeError(f"extension: sources must be a list of files, such as [{sources!r}]; got {sources!r}")
     with_cuda = _cuda_available() if cuda is None else cuda
     extension_class: Any = cpp_extension.CUDAExtension if with_cuda else cpp_extension.CppExtension
     gpus = gencode(architectures, "extension", extra_cuda_cflags) if with_cuda else []

@@ -52,7 +52,8 @@ def _type(function: str, text: str) -> str:
     cpp_type = re.sub(r"\bconst\b|&|\btorch::stable::|\s", "", text)
     if cpp_type not in TYPES:
         supported = ", ".join(TYPES)
-        raise ValueError(f"load_inline: types in {function} must be one of {supported}; got {text.strip()!r}")
+        hint = "; write Tensor, see the how-to guide on porting" if cpp_type.endswith("Tensor") else ""
+        raise ValueError(f"load_inline: types in {function} must be one of {supported}; got {text.strip()!r}{hint}")
     return TYPES[cpp_type]
 
 

@@ -34,7 +34,7 @@ def load(
 
     Args:
         name: the namespace in which the sources register their operators.
-        sources: .cpp and .cu files. nvcc compiles .cu files; no GPU has run them yet.
+        sources: .cpp and .cu files, or one of them. nvcc compiles .cu files.
         extra_cflags: additional flags of the C++ compiler, for .cpp files only.
         extra_cuda_cflags: additional flags of nvcc, for .cu files only.
         extra_ldflags: additional flags of the linker, as for the C++ compiler: "-lm", "-Wl,-rpath,/opt/lib".
@@ -56,7 +56,7 @@ def load(
         TypeError: flags, folders or architectures are one string instead of a sequence of them.
         ValueError: an architecture is neither a compute capability nor a name.
     """
-    paths = [Path(source).resolve() for source in sources]
+    paths = [Path(source).resolve() for source in ([sources] if isinstance(sources, (str, Path)) else sources)]
     for path in paths:
         if not path.is_file():
             raise FileNotFoundError(f"load: sources must be files; got {path}")

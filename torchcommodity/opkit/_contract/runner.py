@@ -2,7 +2,7 @@
 
 import importlib
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -127,15 +127,23 @@ def build_cases(op: Any, cases: Cases | None = None) -> tuple[Case, ...]:
 def _guess_cases(op: Op) -> Cases:
     """Cases for a record without any: panels of positive numbers for tensors, small numbers for settings."""
     generator = torch.Generator().manual_seed(0)
-    required = [a for a in op.overload._schema.arguments if not a.has_default_value()]
-    values = [DEFAULTS.get(str(a.type)) for a in required]
-    tensors = [0.5 + torch.rand(2, 11, 3, dtype=torch.double, generator=generator) for v in values if v is None]
+    arguments = op.overload._schema.arguments
+    required = [DEFAULTS.get(str(a.type)) for a in arguments if not a.has_default_value()]
+    tensors = [0.5 + torch.rand(2, 11, 3, dtype=torch.double, generator=generator) for v in required if v is None]
 
-    def call(*tensors: object) -> Any:
+    def call(*tensors: object, **settings: object) -> Any:
         remaining = iter(tensors)
-        return op(*[next(remaining) if value is None else value for value in values])
+        return op(*[_value(argument, remaining, settings) for argument in arguments])
 
     return Cases(function=call, samples=(Sample(*tensors),))
+
+
+def _value(argument: Any, tensors: Iterator[object], settings: Mapping[str, object]) -> object:
+    """What a call without a public function passes: a setting by name, the next Tensor, the default, or a guess."""
+    if argument.name in settings:
+        return settings[argument.name]
+    default = argument.default_value if argument.has_default_value() else DEFAULTS.get(str(argument.type))
+    return next(tensors, default) if default is None else default
 
 
 def _select(only: str | Sequence[str] | None, compiled: bool) -> list[Check]:

@@ -50,7 +50,7 @@ def lltm(
         >>> output.shape, h.equal(output[:, -1])
         (torch.Size([2, 7, 5]), True)
     """
-    h, c = _run(input, *hx, weight, bias)
+    h, c = _run(input, *sequence.check_state("lltm", input, hx), weight, bias)
     return sequence.with_last_state(h, c, hx)
 
 

@@ -49,7 +49,7 @@ def lltm_cell(
         >>> c  # sigmoid(3) elu(3)
         tensor([[2.8577, 2.8577]])
     """
-    return _run(input, *hx, weight, bias)
+    return _run(input, *sequence.check_state("lltm_cell", input, hx), weight, bias)
 
 
 def _run(input: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor | None = None) -> State:

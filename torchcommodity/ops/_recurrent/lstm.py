@@ -52,7 +52,7 @@ def lstm(
         >>> output.shape, torch.allclose(output, layer(x)[0], atol=1e-6)
         (torch.Size([2, 7, 5]), True)
     """
-    h, c = _run(input, *hx, weight_ih, weight_hh, bias_ih, bias_hh)
+    h, c = _run(input, *sequence.check_state("lstm", input, hx), weight_ih, weight_hh, bias_ih, bias_hh)
     return sequence.with_last_state(h, c, hx)
 
 

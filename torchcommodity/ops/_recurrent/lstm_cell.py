@@ -51,7 +51,7 @@ def lstm_cell(
         >>> torch.allclose(h, cell(x, state)[0], atol=1e-6)
         True
     """
-    return _run(input, *hx, weight_ih, weight_hh, bias_ih, bias_hh)
+    return _run(input, *sequence.check_state("lstm_cell", input, hx), weight_ih, weight_hh, bias_ih, bias_hh)
 
 
 def _run(

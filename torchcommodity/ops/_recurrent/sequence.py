@@ -15,6 +15,16 @@ Step = Callable[[Tensor, Tensor], State]  # gates, c -> next h and c
 StepBackward = Callable[..., tuple[Tensor, Tensor]]  # gates, previous c, c, d_h, d_c -> d_gates, previous d_c
 
 
+def check_state(operator: str, input: Any, hx: Any) -> State:
+    """h and c of the argument hx; an error if the input is no Tensor, or hx no pair of them."""
+    if not isinstance(input, Tensor):
+        raise_invalid(operator, "input must be a Tensor", TypeError, input=type(input).__name__)
+    if not (isinstance(hx, (tuple, list)) and len(hx) == 2 and all(isinstance(x, Tensor) for x in hx)):
+        raise_invalid(operator, "hx must be a pair of Tensors, (h, c)", TypeError, hx=hx)
+    h, c = hx
+    return h, c
+
+
 def check_tensors(operator: str, tensors: dict[str, Tensor | None], shapes: dict[str, tuple[Any, ...]]) -> None:
     """Check dtypes, shapes and devices. Under autocast the dtypes may differ."""
     present = {name: x for name, x in tensors.items() if x is not None}

@@ -2,8 +2,9 @@
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
+from torchcommodity.opkit.arguments import raise_invalid
 from torchcommodity.optimize._table import format_table
 
 Sort = Literal["time", "memory"]
@@ -54,6 +55,8 @@ class Profile:
 
     def ranked(self, sort: Sort = "time") -> list[OperatorCost]:
         """The operators by time, or by memory."""
+        if sort not in get_args(Sort):
+            raise_invalid("Profile.table", "sort must be 'time' or 'memory'", sort=sort)
         column = "bytes" if sort == "memory" else "microseconds"
         return sorted(self.operators, key=lambda cost: -getattr(cost, column))
 
