@@ -10,6 +10,7 @@ Nothing outside build/ and dist/ is written. The second time, only sources that 
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -96,8 +97,12 @@ def audit_wheel(platform: Platform, wheel: Path) -> None:
     if platform.system != "linux":
         print(f"{wheel.name}: auditwheel and torch-abi-audit read libraries of Linux only; checked by audit.py")
         return
-    repaired = BUILD / platform.tag / "repaired"
-    run("auditwheel", "repair", "--plat", platform.tag, "--exclude", "libtorch_cpu.so", "-w", str(repaired), str(wheel))
+    repaired = empty(BUILD / platform.tag / "repaired")  # auto: an explicit tag must be one of this machine's processor
+    run("auditwheel", "repair", "--plat", "auto", "--exclude", "libtorch_cpu.so", "-w", str(repaired), str(wheel))
+    (name,) = (path.name for path in repaired.iterdir())
+    promised, needed = (max(map(int, re.findall(r"manylinux_2_(\d+)_", tag))) for tag in (platform.tag, name))
+    if needed > promised:
+        raise RuntimeError(f"{wheel.name} needs glibc 2.{needed}: auditwheel calls it {name}")
     run("torch_abi_audit.cli", "--check", "torch", str(next((BUILD / platform.tag / "wheel").iterdir())))
 
 
