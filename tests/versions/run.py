@@ -141,7 +141,7 @@ def main() -> None:
     if "artifacts" in parts:
         for torch, python in late_readers(out).items():
             run_environment(torch, python, ["artifacts"], wheel, out, arguments.keep)
-    raise SystemExit(not write_tables(read_records(out), wheel))
+    raise SystemExit(not write_tables(read_records(out), wheel, TORCH))
 
 
 if __name__ == "__main__":

@@ -22,8 +22,16 @@ class FailureError(Exception):
     """What a cell of the table must say; the message goes below the table."""
 
 
-def write_tables(records: Sequence[Record], wheel: Path) -> bool:
-    """Write both tables; whether nothing failed."""
+def missing(records: Sequence[Record], torches: Sequence[str]) -> str:
+    """The versions of torch that have neither written nor read a file, in a sentence."""
+    run = {record["torch"] for record in records if "files" in record["parts"].get("artifacts", {})}
+    names = [torch for torch in torches if torch not in run]
+    sentence = f"Not run yet beside this wheel, neither as a writer nor as a reader: torch {', '.join(names)}.\n"
+    return f"\n{sentence}" if names else ""
+
+
+def write_tables(records: Sequence[Record], wheel: Path, torches: Sequence[str]) -> bool:
+    """Write both tables, with what is missing of the promised versions of torch; whether nothing failed."""
     failures: list[str] = []
     environments = table(HEADS, [row(record, records, failures) for record in records if not record["skipped"]])
     skipped = [f"- Skipped, {label(record)}: {record['skipped']}" for record in records if record["skipped"]]
@@ -34,7 +42,7 @@ def write_tables(records: Sequence[Record], wheel: Path) -> bool:
     replace_table(
         PAGE, "environments", "\n\n".join(["", environments, "\n".join(failed + notes + skipped), setting, ""])
     )
-    replace_table(PAGE, "artifacts", f"\n{matrix(records)}\n")
+    replace_table(PAGE, "artifacts", f"\n{matrix(records)}\n{missing(records, torches)}")
     print("\n".join([environments, *failed, *notes, *skipped, "", matrix(records)]))
     return not failures
 
