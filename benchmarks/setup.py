@@ -1,14 +1,13 @@
 """Time of the first `make forecast` in a new clone, in steps: `python benchmarks/setup.py`, into docs/results/setup.md.
 
 Three clones: with a C++ compiler; without one, on the library of a wheel in dist/ of this commit; without both. They
-share pip's cache, so nothing is downloaded if it has what is needed; the page says so.
+share pip's cache, so the first may download what the others take from it; the page says so.
 """
 
 import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from time import perf_counter
@@ -41,7 +40,7 @@ def main() -> None:
             print(table[-1], flush=True)
             forecasts.append(forecast)
     equal = "the same forecasts" if len(set(forecasts)) == 1 else "DIFFERENT FORECASTS"
-    note = f"All three print {equal}. pip's cache had what it needs. {environment('One run each')}"
+    note = f"All three print {equal}. What pip's cache has is not downloaded again. {environment('One run each')}"
     replace_table(PAGE, "setup", "\n".join([*table, "", note]))
 
 
@@ -77,4 +76,4 @@ def measure(clone: Path, path: str, with_wheel: bool) -> tuple[list[float], floa
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

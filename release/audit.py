@@ -27,9 +27,8 @@ def undefined_symbols(binary: lief.ELF.Binary | lief.MachO.Binary) -> list[str]:
     """Names of the symbols that the library takes from others, as in C."""
     if isinstance(binary, lief.MachO.Binary):
         return sorted({str(symbol.name).removeprefix("_") for symbol in binary.imported_symbols})
-    undefined = (
-        str(symbol.name) for symbol in binary.dynamic_symbols if symbol.shndx == 0
-    )  # imported_symbols lacks some
+    # not lief's imported_symbols, which lacks symbols without a type
+    undefined = (str(symbol.name) for symbol in binary.dynamic_symbols if symbol.shndx == 0)
     return sorted({name.partition("@")[0] for name in undefined} - {""})  # without the version
 
 
