@@ -93,8 +93,8 @@ class Gradients:
 
     def check_count(self, values: list[Any]) -> list[Any]:
         """The gradients that `backward` returned, if there is one for each Tensor argument."""
-        names = [name for name, is_tensor in zip(self.argument_names, self.is_tensor) if is_tensor]
-        if len(values) != len(names):
+        if len(values) != sum(self.is_tensor):
+            names = [name for name, is_tensor in zip(self.argument_names, self.is_tensor) if is_tensor]
             expected = f"backward must return one gradient for each Tensor argument, {', '.join(names)}"
             raise TypeError(f"{self.overload._opname}: {expected}; got {len(values)}")
         return values
