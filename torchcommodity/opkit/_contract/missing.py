@@ -50,22 +50,23 @@ def _rows_with(flags: Tensor) -> list[int]:
     return flags.any(1).nonzero().flatten().tolist() if flags.numel() else []
 
 
-def _set_missing(case: Case, index: int) -> Case:
-    """Set one value in the middle of one panel to NaN."""
+def _set_missing(case: Case, index: int, row: int) -> Case:
+    """Set one value of a row of one panel to NaN."""
 
     def remove(x: Tensor) -> Tensor:
         x = x.clone()
-        x.movedim(case.time[0], 0)[(case.rows // 2,) + (0,) * (x.dim() - 1)] = torch.nan
+        x.movedim(case.time[0], 0)[(row,) + (0,) * (x.dim() - 1)] = torch.nan
         return x
 
     return case.with_tensors([remove(x) if i == index else x for i, x in enumerate(case.tensors)])
 
 
-def _with_missing_values(case: Case) -> list[Case]:
-    """For each floating-point panel, the case with one missing value in it."""
+def _with_missing_values(case: Case, row: int | None = None) -> list[Case]:
+    """For each floating-point panel, the case with one missing value in it, in the middle row if `row` is None."""
     if not case.rows:
         raise SkipCheck("the sample has no rows")
-    return [_set_missing(case, i) for i in case.panel_indices if case.tensors[i].is_floating_point()]
+    row = case.rows // 2 if row is None else row
+    return [_set_missing(case, i, row) for i in case.panel_indices if case.tensors[i].is_floating_point()]
 
 
 @register(
@@ -74,9 +75,11 @@ def _with_missing_values(case: Case) -> list[Case]:
     needs_time=True,
 )
 def missing_values(case: Case) -> None:
-    """With a missing value, kernel and reference agree."""
-    for missing in _with_missing_values(case):
-        assert_close(missing.call(), missing.call_reference(), 1e-10, "result with a missing value")
+    """With a missing value, in the first row too, kernel and reference agree."""
+    for row in (0, case.rows // 2):
+        for missing in _with_missing_values(case, row):
+            label = f"result with a missing value in row {row}"
+            assert_close(missing.call(), missing.call_reference(), 1e-10, label)
 
 
 def _skips_missing(case: Case) -> bool:

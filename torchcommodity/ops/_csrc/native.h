@@ -26,6 +26,7 @@ namespace commodity {
 
 using torch::stable::contiguous;
 using torch::stable::new_empty;
+using torch::stable::new_zeros;
 using torch::stable::Tensor;
 
 // Inlines everything that a function calls into it, so that its loops are vectorized.

@@ -15,15 +15,14 @@ struct Recurrence {
   int64_t steps, states, assets;
 
   COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t) const {
-    const scalar_t* previous = initial ? initial + panel * states * assets + n : nullptr;
+    const scalar_t* previous = initial + panel * states * assets + n;
     for (int64_t t = 0; t < steps; ++t) {
       const int64_t row = (panel * steps + t) * states * assets + n;
 #pragma unroll 4
       for (int64_t i = 0; i < states; ++i) {
         double sum = read(b + row + i * assets);
         const int64_t factors = (panel * steps + t) * states * states * assets + i * states * assets + n;
-        for (int64_t j = 0; previous && j < states; ++j)
-          sum += double(read(a + factors + j * assets)) * previous[j * assets];
+        for (int64_t j = 0; j < states; ++j) sum += double(read(a + factors + j * assets)) * previous[j * assets];
         y[row + i * assets] = static_cast<scalar_t>(sum);
       }
       previous = y + row;
@@ -38,12 +37,12 @@ Tensor matrix_recurrence(const Tensor& a_, const Tensor& b_, const std::optional
       "matrix_recurrence: A must be (..., T, K * K, N) and initial (..., K, N) for b (..., T, K, N), and of "
       "its dtype");
   const Tensor a = contiguous(a_), b = contiguous(b_);
-  const std::optional<Tensor> initial = initial_ ? std::optional(contiguous(*initial_)) : std::nullopt;
   Tensor y = new_empty(b, b.sizes());
   const int64_t steps = b.size(-3), states = b.size(-2), assets = b.size(-1);
   const int64_t batch = b.numel() ? b.numel() / (steps * states * assets) : 0;
+  const Tensor initial = initial_ ? contiguous(*initial_) : new_zeros(b, {batch * states * assets});
   dispatch("matrix_recurrence", b, [&]<typename scalar_t>() {
-    const scalar_t* initial_data = initial ? initial->const_data_ptr<scalar_t>() : nullptr;
+    const scalar_t* initial_data = initial.const_data_ptr<scalar_t>();
     launch_grid(y, Grid(batch, assets, 1),
                 Recurrence<scalar_t>{a.const_data_ptr<scalar_t>(), b.const_data_ptr<scalar_t>(), initial_data,
                                      y.mutable_data_ptr<scalar_t>(), steps, states, assets});
