@@ -193,6 +193,11 @@ def test_recurrent_layers_reject_bad_input() -> None:
         nn.LSTM(3, 5)(packed)
     with pytest.raises(ValueError, match=r"LSTM: input must be .* with F = 3; got input \(7, 2, 4\)"):
         nn.LSTM(3, 5)(torch.ones(7, 2, 4))
+    for cell in (nn.LSTMCell(3, 5), nn.LLTMCell(3, 5)):
+        with pytest.raises(
+            ValueError, match=rf"{type(cell).__name__}: input must be .* with F = 3; got input \(2, 4\)"
+        ):
+            cell(torch.ones(2, 4))
     with pytest.raises(ValueError, match=r"LSTM: h must be \(1, 2, 5\); got h \(1, 3, 5\)"):
         nn.LSTM(3, 5)(torch.ones(7, 2, 3), (torch.ones(1, 3, 5), torch.ones(1, 2, 5)))
 

@@ -60,8 +60,19 @@ def test_external_without_gradient_raises(pair: tuple[Tensor, Tensor]) -> None:
     assert torch.equal(operator(pair[0].detach()), pair[0].detach().sin())
     once = opkit.external(np.sin, name="tests::once", gradient="custom", backward=lambda g, x: g * np.cos(x))
     (first,) = torch.autograd.grad(once(pair[0]).sum(), pair[0], create_graph=True)
-    with pytest.raises(RuntimeError, match="tests::once_backward: the model has no gradient"):
+    with pytest.raises(RuntimeError, match=r"once: the Op declares once_differentiable=True.* a second derivative"):
         first.sum().backward()
+
+
+def test_external_refuses_in_the_check_what_numpy_cannot_differentiate(pair: tuple[Tensor, Tensor]) -> None:
+    report = opkit.check(product_operator("custom"), samples=[pair], compiled=False)
+    assert report.ok, report
+    assert report["gradgradcheck"].status == report["forward_mode"].status == "skip"
+
+
+def test_check_calls_a_record_without_cases_in_one_graph(pair: tuple[Tensor, Tensor]) -> None:
+    report = opkit.check(product_operator("finite-difference"), samples=[pair], only="compile_forward")
+    assert report.ok, report
 
 
 def test_external_straight_through_has_the_gradient_of_the_identity(pair: tuple[Tensor, Tensor]) -> None:

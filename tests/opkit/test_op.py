@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -250,3 +251,19 @@ def test_op_refuses_another_number_of_gradients_than_of_tensors(gradients: int) 
     x = torch.ones(2, requires_grad=True)
     with pytest.raises(TypeError, match=f"one gradient for each Tensor argument, a, b; got {gradients}"):
         op(x, 1.0, x).sum().backward()
+
+
+@pytest.mark.parametrize(
+    ("formulas", "message"),
+    [
+        ({"backward": lambda grad, *, y: y * grad}, "backward must take values by keyword of x, output, .*; got y"),
+        ({"backward": lambda grad: grad, "jvp": lambda t, *, y: y * t}, "jvp must take values by keyword .*; got y"),
+    ],
+)
+def test_op_refuses_a_formula_of_unknown_values(formulas: dict[str, Any], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        Op(f"test_op::names_{len(formulas)}", reference=_identity, **formulas)
+
+
+def _identity(x: Tensor) -> Tensor:
+    return x.clone()

@@ -78,8 +78,10 @@ def test_scalar_tensor_value_has_a_gradient() -> None:
 
 
 def test_scalar_tensor_rejects_bad_arguments() -> None:
-    with pytest.raises(ValueError, match="size must be >= 0; got -1"):
+    with pytest.raises(ValueError, match="size must be >= 0; got size=-1"):
         ScalarTensor(-1, 1.0)
+    with pytest.raises(TypeError, match=r"ScalarTensor: size must be an int; got size=2\.5"):
+        ScalarTensor(2.5, 1.0)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"value must have one element; got shape \(2,\)"):
         ScalarTensor(2, torch.ones(2))
     with pytest.raises(ValueError, match="sizes must be equal; got 3 and 2"):
@@ -198,3 +200,8 @@ def test_scalar_tensor_under_every_torch_function() -> None:
     result = opkit.override_coverage(lambda x: ScalarTensor(x.shape[-1], x.flatten()[0]), plain=ScalarTensor.dense)
     assert len(result.correct) > 400, str(result)
     assert not result.wrong, str(result)
+
+
+def test_override_coverage_refuses_what_makes_no_tensors() -> None:
+    with pytest.raises(TypeError, match=r"override_coverage: make must be a function of a Tensor.*; got make='int'"):
+        opkit.override_coverage(3)  # type: ignore[arg-type]

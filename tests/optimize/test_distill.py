@@ -121,3 +121,5 @@ def test_distill_names_outputs_and_targets_that_a_loss_cannot_take() -> None:
         TypeError, match=r'distill: loss="quantile" needs models that return a Tensor or \.logits; for others pass'
     ):
         distill(nn.LSTM(3, 1), nn.LSTM(3, 1), [torch.randn(2, 4, 3)], levels=[0.5])
+    with pytest.raises(ValueError, match=r"distill: loss\(student_output, .* and target int64 \(2, 4, 4\): .* 2 pos"):
+        distill(nn.Conv2d(3, 5, 1), nn.Conv2d(3, 5, 1), pixels, loss=lambda student, teacher: student.mean())

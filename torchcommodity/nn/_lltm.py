@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torchcommodity import ops
 from torchcommodity.nn._recurrence import (
     State,
+    check_row,
     from_batch_first,
     init_uniform,
     initial_state,
@@ -124,6 +125,7 @@ class LLTMCell(nn.Module):
 
     def forward(self, input: Tensor, hx: State | None = None) -> State:
         """(h', c') after the step."""
+        check_row("LLTMCell", input, self.input_size)
         hx = zero_state(input, *input.shape[:-1], self.hidden_size) if hx is None else hx
         return ops.lltm_cell(input, hx, self.weight, self.bias)
 

@@ -9,6 +9,7 @@ from torch.nn import functional as F
 from torchcommodity import ops
 from torchcommodity.nn._recurrence import (
     State,
+    check_row,
     from_batch_first,
     init_uniform,
     initial_state,
@@ -196,6 +197,7 @@ class LSTMCell(nn.Module):
 
     def forward(self, input: Tensor, hx: State | None = None) -> State:
         """(h', c') after the step."""
+        check_row("LSTMCell", input, self.input_size)
         hx = zero_state(input, *input.shape[:-1], self.hidden_size) if hx is None else hx
         weights = [getattr(self, name) for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
         return ops.lstm_cell(input, hx, *weights)

@@ -1,6 +1,7 @@
 """What recurrent layers share: initial weights and states, and the layouts of a sequence."""
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -25,6 +26,12 @@ def to_batch_first(layer: str, input: Tensor, features: int, batch_first: bool) 
     if not isinstance(input, Tensor) or input.dim() not in (2, 3) or input.shape[-1] != features:
         raise_invalid(layer, f"input must be a Tensor (B, T, F), (T, B, F) or (T, F) with F = {features}", input=input)
     return input.unsqueeze(0) if input.dim() == 2 else input if batch_first else input.transpose(0, 1)
+
+
+def check_row(cell: str, input: Any, features: int) -> None:
+    """Check the input of a cell: one row of features, with a batch axis or without."""
+    if not isinstance(input, Tensor) or input.dim() not in (1, 2) or input.shape[-1] != features:
+        raise_invalid(cell, f"input must be a Tensor (B, F) or (F,) with F = {features}", input=input)
 
 
 def zero_state(x: Tensor, *shape: int) -> State:

@@ -69,6 +69,16 @@ class Gradients:
             for formula in formulas
         }
 
+    def check_names(self) -> None:
+        """Raise TypeError if a formula needs a value that the operator does not have."""
+        count = len(self.mutated) + len(self.overload._schema.returns)
+        known = [*self.argument_names, "output", *(f"output{i}" for i in range(count)), "needs_input_grad"]
+        for formula, names in self.required.items():
+            if unknown := [name for name in names if name not in known]:
+                label = f"Op {self.overload._opname}: {'backward' if formula is self.backward else 'jvp'}"
+                expected = f"values by keyword of {', '.join(known)}"
+                raise TypeError(f"{label} must take {expected}; got {', '.join(unknown)}")
+
     @cached_property
     def saved_arguments(self) -> list[int]:
         """Indices of the arguments that a formula needs."""

@@ -38,7 +38,7 @@ def external(
             has `.predict`.
         gradient: "custom": computed by `backward`; "finite-difference": central differences, with two calls for each
             input element, or for each element of the last axis if `batched`; "straight-through": the gradient of the
-            identity; "none": a backward pass raises an error.
+            identity, which `opkit.check` reports as wrong; "none": a backward pass raises an error.
         backward: (gradient of the result, *inputs) -> gradient of each input, all NumPy arrays.
         batched: rows along the leading axes are independent, so `vmap` is one call.
 
@@ -48,7 +48,8 @@ def external(
     Raises:
         TypeError: `model` is not callable and has no `.predict` or `.run`.
         ValueError: `backward` and `gradient` contradict each other, or `gradient` is unknown.
-        RuntimeError: in a call, if the result does not have the shape of `fake`, or there is no gradient.
+        RuntimeError: in a call, if the result does not have the shape of `fake`; in a backward pass, if there is no
+            gradient, or a second derivative is asked for.
 
     Example:
         >>> import numpy as np, torch
@@ -131,6 +132,7 @@ def _make_operator(
         reference=reference,
         fake=lambda *tensors: fake(*tensors),
         backward=formula,
+        once_differentiable=saves_inputs,  # the gradient is NumPy's too
         vmap="batch" if batched else "loop",
         time=None,
         causal=False,
@@ -154,7 +156,7 @@ def _raise_no_gradient(name: str) -> Callable[..., Any]:
 
 
 def _make_backward(name: str, backward: Callable[..., Any], inputs: int, batched: bool) -> Callable[..., Any]:
-    """The gradient of each input as a separate operator, opaque and without a second derivative."""
+    """The gradient of each input as a separate, opaque operator."""
 
     def make(i: int) -> Callable[..., Tensor]:
         def gradient(grad: Array, *x: Array) -> Any:

@@ -90,8 +90,8 @@ class Op:
         vmap: "batch": batching adds one leading axis; "loop": `vmap` calls the operator for each sample.
 
     Raises:
-        TypeError: an operator with several outputs has no `fake`; or `fake`, `warmup` or `causal` has a parameter that
-            is not an argument of the reference.
+        TypeError: an operator with several outputs has no `fake`; `fake`, `warmup` or `causal` has a parameter that is
+            not an argument of the reference; or a formula names a value that the operator does not have.
         RuntimeError: a native library has declared the operator with another schema.
 
     Example:
@@ -142,6 +142,8 @@ class Op:
         options = {"mask_nan_grad": self.mask_nan_grad, "materialize_grads": self.materialize_grads}
         options["once_differentiable"] = self.once_differentiable
         gradients = Gradients(overload, self.backward, self.jvp, **options) if self.backward else None
+        if gradients:
+            gradients.check_names()
         object.__setattr__(self, "overload", overload)
         object.__setattr__(self, "kernel", autograd_kernel(gradients) if gradients else constant_kernel(overload))
         if self.qualified_name not in OPERATORS:

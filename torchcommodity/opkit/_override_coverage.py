@@ -14,6 +14,7 @@ from torch.utils._pytree import tree_flatten, tree_leaves, tree_map
 
 from torchcommodity.opkit._implements import as_plain
 from torchcommodity.opkit._override_samples import call, override_samples
+from torchcommodity.opkit.arguments import raise_invalid
 
 Status = Literal["correct", "wrong", "raises", "not called"]
 
@@ -111,6 +112,9 @@ def override_coverage(
     Returns:
         An OverrideCoverage with the functions that are correct, wrong, raise, or were not called.
 
+    Raises:
+        TypeError: `make` cannot be called.
+
     Example:
         >>> import torch
         >>> from torchcommodity import opkit
@@ -118,6 +122,7 @@ def override_coverage(
         >>> len(result.correct) > 700, result.wrong
         (True, ())
     """
+    _check_make(make)
     compare = is_correct or (lambda result, expected: same_values(_to_plain(result, plain), expected))
     with warnings.catch_warnings(), torch.random.fork_rng(devices=[]):
         warnings.simplefilter("ignore")
@@ -127,6 +132,12 @@ def override_coverage(
                 for name, function, args in override_samples()
             )
         )
+
+
+def _check_make(make: Any) -> None:
+    if not callable(make):
+        rule = "make must be a function of a Tensor that returns the type, or a Tensor subclass"
+        raise_invalid("override_coverage", rule, TypeError, make=type(make).__name__)
 
 
 def same_values(result: Any, expected: Any) -> bool:

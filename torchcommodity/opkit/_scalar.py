@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.utils._pytree import tree_map
 
 from torchcommodity.opkit._implements import dispatch, implements
+from torchcommodity.opkit.arguments import check_integer
 
 
 class ScalarTensor:
@@ -22,6 +23,7 @@ class ScalarTensor:
         value: c, a number or a Tensor of one element, which may require a gradient.
 
     Raises:
+        TypeError: `size` is not an integer.
         ValueError: `size` is negative, `value` has more than one element, or the sizes of two operands differ.
 
     References:
@@ -38,8 +40,7 @@ class ScalarTensor:
     """
 
     def __init__(self, size: int, value: float | Tensor) -> None:
-        if size < 0:
-            raise ValueError(f"ScalarTensor: size must be >= 0; got {size}")
+        check_integer("ScalarTensor", 0, size=size)
         if isinstance(value, Tensor) and value.numel() != 1:
             raise ValueError(f"ScalarTensor: value must have one element; got shape {tuple(value.shape)}")
         self.size, self.value = size, value.reshape(()) if isinstance(value, Tensor) else float(value)

@@ -16,7 +16,7 @@ def call_model(operation: str, module: nn.Module, inputs: Any) -> Any:
     try:
         return call(module, inputs)
     except Exception as error:
-        raise ValueError(f"{operation}: the model does not run on {describe(inputs)}: {_first_line(error)}") from error
+        raise ValueError(f"{operation}: the model does not run on {describe(inputs)}: {first_line(error)}") from error
 
 
 def call_loss(operation: str, loss_fn: Loss, output: Any, target: Sequence[Any]) -> Tensor:
@@ -26,12 +26,13 @@ def call_loss(operation: str, loss_fn: Loss, output: Any, target: Sequence[Any])
         loss = loss_fn(output, *target)
     except Exception as error:
         got = " and target ".join([describe(output), *map(describe, target)])
-        raise ValueError(f"{operation}: loss_fn does not run on the output {got}: {_first_line(error)}") from error
+        raise ValueError(f"{operation}: loss_fn does not run on the output {got}: {first_line(error)}") from error
     check_scalar(operation, loss)
     return loss
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """First line of an error's message, or its type if it has none."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 

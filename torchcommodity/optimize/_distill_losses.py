@@ -9,6 +9,7 @@ from torch.nn import functional as F
 
 from torchcommodity.losses import distillation_loss
 from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.optimize._calls import describe, first_line
 
 # loss(student, teacher, *target, weight): the output of each model, the batch's target if any, the teacher's weight
 DistillLoss = Callable[..., Tensor]
@@ -27,7 +28,7 @@ def make_distill_loss(loss: Any, levels: Sequence[float] | Tensor | None, temper
         taus = torch.as_tensor(levels)
         return lambda *outputs, weight: quantile_loss(*outputs, levels=taus, weight=weight)
     if callable(loss):
-        return lambda *outputs, weight: loss(*outputs)
+        return lambda *outputs, weight: _call_own(loss, outputs)
     rule = 'loss must be "quantile", "temperature" or loss(student_output, teacher_output, target)'
     return raise_invalid("distill", rule, loss=loss)
 
@@ -73,6 +74,15 @@ def quantile_loss(
     if target is None:
         target, weight = student.new_full(student.shape[:-1], torch.nan), 1.0
     return distillation_loss(student, teacher, target, levels.to(student), weight=weight)
+
+
+def _call_own(loss: Callable[..., Tensor], outputs: tuple[Any, ...]) -> Tensor:
+    try:
+        return loss(*outputs)
+    except Exception as error:
+        got = " and ".join(f"{name} {describe(x)}" for name, x in zip(("student", "teacher", "target"), outputs))
+        rule = f"loss({', '.join(('student_output', 'teacher_output', 'target')[: len(outputs)])}) does not run on"
+        raise ValueError(f"distill: {rule} {got}: {first_line(error)}") from error
 
 
 def _logits(loss: str, output: Any) -> Tensor:

@@ -60,6 +60,11 @@ class Toolchain:
         ldflags = map(_for_nvcc, self.ldflags) if self.cuda else self.ldflags
         return [*linker, *shared, *map(str, objects), *libraries, *ldflags, "-o", str(target)]
 
+    def without_path(self, folder: Path) -> "Toolchain":
+        """The same commands; a check that fails when the operator runs names its source without this folder."""
+        flag = f"-fmacro-prefix-map={folder}{os.sep}="
+        return replace(self, cflags=(*self.cflags, flag), cuda_cflags=(*self.cuda_cflags, "-Xcompiler", flag))
+
     def commands(self) -> list[list[str]]:
         """All that decides what a library holds but the sources: part of its key in the cache."""
         sources = [Path("source.cpp"), *([Path("source.cu")] if self.cuda else [])]

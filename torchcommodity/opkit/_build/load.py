@@ -143,7 +143,8 @@ def load_inline(
     namespace = name if _LOADED.get(name, key) == key else f"{name}_{key}"
 
     def build(folder: Path, target: Path) -> None:
-        toolchain.build(inline.write_sources(folder, name, namespace, cpp, cuda, schemas), folder, target)
+        sources = inline.write_sources(folder, name, namespace, cpp, cuda, schemas)
+        toolchain.without_path(folder).build(sources, folder, target)
 
     operators = _load_once(namespace, key, build_directory, build)
     return SimpleNamespace(**{function: getattr(operators, function) for function in schemas})

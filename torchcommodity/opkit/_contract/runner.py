@@ -127,22 +127,26 @@ def build_cases(op: Any, cases: Cases | None = None) -> tuple[Case, ...]:
 def _guess_cases(op: Op) -> Cases:
     """Cases for a record without any: panels of positive numbers for tensors, small numbers for settings."""
     generator = torch.Generator().manual_seed(0)
-    arguments = op.overload._schema.arguments
-    required = [DEFAULTS.get(str(a.type)) for a in arguments if not a.has_default_value()]
+    defaults = [(a.name, _default(a)) for a in op.overload._schema.arguments]  # read here: Dynamo traces `call`
+    required = [_default(a) for a in op.overload._schema.arguments if not a.has_default_value()]
     tensors = [0.5 + torch.rand(2, 11, 3, dtype=torch.double, generator=generator) for v in required if v is None]
 
     def call(*tensors: object, **settings: object) -> Any:
         remaining = iter(tensors)
-        return op(*[_value(argument, remaining, settings) for argument in arguments])
+        return op(*[_value(name, default, remaining, settings) for name, default in defaults])
 
     return Cases(function=call, samples=(Sample(*tensors),))
 
 
-def _value(argument: Any, tensors: Iterator[object], settings: Mapping[str, object]) -> object:
-    """What a call without a public function passes: a setting by name, the next Tensor, the default, or a guess."""
-    if argument.name in settings:
-        return settings[argument.name]
-    default = argument.default_value if argument.has_default_value() else DEFAULTS.get(str(argument.type))
+def _default(argument: Any) -> object:
+    """The default of an argument, or a guess; None for a Tensor."""
+    return argument.default_value if argument.has_default_value() else DEFAULTS.get(str(argument.type))
+
+
+def _value(name: str, default: object, tensors: Iterator[object], settings: Mapping[str, object]) -> object:
+    """What a call without a public function passes: a setting by name, the next Tensor, or the default."""
+    if name in settings:
+        return settings[name]
     return next(tensors, default) if default is None else default
 
 

@@ -1,6 +1,7 @@
 """`diagnose`: examine training steps of a model."""
 
 import copy
+import reprlib
 import sys
 import warnings
 from collections.abc import Callable, Mapping
@@ -86,7 +87,7 @@ def diagnose(model: nn.Module, batch: Any, loss_fn: Loss | None = None) -> Diagn
 def _check_loss(loss_fn: Any) -> None:
     if loss_fn is None or (callable(loss_fn) and not isinstance(loss_fn, type)):
         return
-    got = f"the class {loss_fn.__name__}" if isinstance(loss_fn, type) else repr(loss_fn)
+    got = f"the class {loss_fn.__name__}" if isinstance(loss_fn, type) else reprlib.repr(loss_fn)
     raise TypeError(
         f"diagnose: loss_fn must be a function, an instance of a loss module, or None if the model returns its loss; "
         f"got {got}. Pass one such as torch.nn.functional.mse_loss or torch.nn.MSELoss()"
