@@ -99,7 +99,7 @@ def _narrow(x: Tensor, width: int) -> Tensor:
 def _missing(case: Case) -> Rows:
     for i in case.panel_indices if case.rows else ():
         if case.tensors[i].is_floating_point():
-            yield f"a missing value in tensor {i}", _set_missing(case, i)
+            yield f"a missing value in tensor {i}", _set_missing(case, i, case.rows // 2)
 
 
 def _levels(case: Case) -> Rows:

@@ -19,12 +19,12 @@ def _blocks(family: Sequence[Path], folder: Path) -> Iterator[Path]:
     kernels = [path for path in family if path.suffix == ".cpp" and not SHARED.search(path.read_text())]
     for k in range(0, len(kernels), SIZE):
         block = folder / f"{kernels[0].parent.name.strip('_')}_{k // SIZE + 1}.cpp"
-        block.write_text(_text(kernels[k : k + SIZE]))
+        block.write_text(block_text(kernels[k : k + SIZE]))
         yield block
     yield from (path for path in family if path not in kernels)
 
 
-def _text(kernels: Sequence[Path]) -> str:
+def block_text(kernels: Sequence[Path]) -> str:
     """Every header once, then each kernel in a namespace of its own: kernels give the same names to what is theirs."""
     headers = dict.fromkeys(header for path in kernels for header in _headers(path))
     lines = [f"#include {header}" for header in headers]
