@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import re
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -11,6 +12,7 @@ from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 
 ROOT = Path(__file__).resolve().parent
+REPOSITORY = "https://github.com/torchcommodity/torchcommodity"
 
 
 def import_library():
@@ -50,4 +52,19 @@ class Wheel(bdist_wheel):
         return "py3", "none", platform
 
 
-setup(ext_modules=extensions(), cmdclass={"build_ext": Build, "bdist_wheel": Wheel})
+def description():
+    """README.md for PyPI, where relative links lead nowhere: they go to the files of this version on GitHub."""
+    package = (ROOT / "torchcommodity" / "__init__.py").read_text("utf-8")
+    version = re.search(r'^__version__ = "(.+)"$', package, re.MULTILINE)[1]
+    text = (ROOT / "README.md").read_text("utf-8")
+    for start, view in ((r"!\[[^]]*\]\(", "raw"), (r"\]\(", "blob")):  # images first
+        text = re.sub(rf"({start})(?!https?://|#)", rf"\g<1>{REPOSITORY}/{view}/v{version}/", text)
+    return text
+
+
+setup(
+    ext_modules=extensions(),
+    cmdclass={"build_ext": Build, "bdist_wheel": Wheel},
+    long_description=description(),
+    long_description_content_type="text/markdown",
+)

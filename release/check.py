@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -19,6 +20,7 @@ FILES = {
     "wheel for Linux on aarch64": r"manylinux_\d+_\d+_aarch64\.whl$",
     "wheel for macOS on arm64": r"macosx_\d+_\d+_arm64\.whl$",
 }
+RELATIVE_LINK = re.compile(r"\]\((?!https?://|#)([^)\s]+)")
 
 
 def git(*arguments: str) -> str:
@@ -65,6 +67,7 @@ def dist_problems(version: Version) -> Iterator[str]:
         if (other := parse(file.name)[1]) != version:
             yield f"{file}: expected version {version}; got {other}"
     yield from metadata_problems(files)
+    yield from link_problems(files)
 
 
 def metadata_problems(files: list[Path]) -> Iterator[str]:
@@ -74,6 +77,17 @@ def metadata_problems(files: list[Path]) -> Iterator[str]:
     process = subprocess.run(command, capture_output=True, text=True, check=False)
     if process.returncode:
         yield f"twine check: expected metadata that PyPI takes; got\n{process.stdout}{process.stderr}"
+
+
+def link_problems(files: list[Path]) -> Iterator[str]:
+    for file in files:
+        if file.suffix != ".whl":
+            continue  # the wheels are built from the source distribution
+        with zipfile.ZipFile(file) as wheel:
+            names = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
+            description = "".join(wheel.read(name).decode().partition("\n\n")[2] for name in names)
+        if match := RELATIVE_LINK.search(description):
+            yield f"{file}: expected a description with absolute links, as PyPI has no other files; got {match[1]}"
 
 
 def main() -> None:

@@ -126,9 +126,9 @@ def commit_again() -> None:
     git("commit", "--quiet", "--allow-empty", "--message", "More work")
 
 
-def break_metadata() -> None:
+def edit_metadata(old: str, new: str) -> None:
     with zipfile.ZipFile("dist/torchcommodity-0.2.0-py3-none-macosx_11_0_arm64.whl", "w") as wheel:
-        wheel.writestr("torchcommodity-0.2.0.dist-info/METADATA", METADATA.format("0.2.0").replace("/markdown", "/x"))
+        wheel.writestr("torchcommodity-0.2.0.dist-info/METADATA", METADATA.format("0.2.0").replace(old, new))
 
 
 @pytest.mark.usefixtures("repository")
@@ -154,7 +154,11 @@ def break_metadata() -> None:
             "one wheel for macOS on arm64; got none",
         ),
         (lambda: build("0.1.0"), "dist/torchcommodity-0.1.0.tar.gz: expected version 0.2.0; got 0.1.0"),
-        (break_metadata, "twine check: expected metadata that PyPI takes; got"),
+        (lambda: edit_metadata("/markdown", "/x"), "twine check: expected metadata that PyPI takes; got"),
+        (
+            lambda: edit_metadata("# Words", "# Words\n\n[web](https://a.example), [page](docs/page.md)"),
+            "expected a description with absolute links, as PyPI has no other files; got docs/page.md",
+        ),
     ],
 )
 def test_release_check_refuses(change: Callable[[], None], message: str) -> None:
