@@ -61,6 +61,8 @@ upload: release-check  ## dist/ to PyPI, or to the index in TWINE_REPOSITORY_URL
 
 image:  ## the container image of the wheel in dist/, torchcommodity:VERSION
 	version=$$(sed -n 's/^__version__ = "\(.*\)"/\1/p' torchcommodity/__init__.py) && \
+	{ ls dist/torchcommodity-$$version-*.whl >/dev/null 2>&1 || \
+	{ echo "image: expected the wheels of version $$version in dist/; run make wheel" >&2; exit 1; }; } && \
 	$(DOCKER_BUILD) --build-arg VERSION=$$version --build-arg REVISION=$$(cat dist/commit) --tag torchcommodity:$$version --tag torchcommodity .
 
 wheel: $(VENV)/wheel  ## the wheels of Linux and macOS, and the source distribution, in dist/

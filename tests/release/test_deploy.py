@@ -1,6 +1,8 @@
 """Container, compose and Kubernetes examples fit the server; workflows run make targets and nothing else."""
 
 import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +35,25 @@ def test_workflow_pins_actions_by_commit_and_names_their_version(path: Path) -> 
     lines = [line.strip() for line in path.read_text().splitlines() if "uses:" in line]
     assert lines
     assert [line for line in lines if not ACTION.search(line)] == []
+
+
+def test_image_takes_the_wheel_of_its_version(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    for name, text in {
+        "torchcommodity/__init__.py": '__version__ = "0.2.0"\n',
+        "dist/torchcommodity-0.1.0-py3-none-manylinux_2_28_x86_64.whl": "",
+        "dist/commit": "abc\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    command = ["make", "--silent", "--directory", str(tmp_path), "image", "DOCKER_BUILD=echo"]
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert process.returncode
+    assert "image: expected the wheels of version 0.2.0 in dist/; run make wheel" in process.stderr
+
+    (tmp_path / "dist/torchcommodity-0.2.0-py3-none-manylinux_2_28_x86_64.whl").touch()
+    process = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "VERSION=0.2.0 --build-arg REVISION=abc --tag torchcommodity:0.2.0 " in process.stdout
 
 
 def test_compose_leaves_time_to_finish_requests() -> None:
