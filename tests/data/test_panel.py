@@ -180,7 +180,7 @@ def test_import_without_pandas_names_the_extra():
     code = "import sys; sys.modules['pandas'] = None; import torchcommodity.data"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert run.returncode == 1
-    assert "pip install torchcommodity[forecast]" in run.stderr.splitlines()[-1]
+    assert "pip install 'torchcommodity[forecast]'" in run.stderr.splitlines()[-1]
 
 
 def test_read_keeps_a_column_whose_first_price_looks_like_seconds_since_1970(tmp_path):
