@@ -52,6 +52,13 @@ def test_tensor_file_takes_tensors_that_share_memory(tmp_path: Path) -> None:
     assert torch.equal(tensors["part"], x[:2])
 
 
+def test_tensor_file_takes_one_element_of_any_stride(tmp_path: Path) -> None:
+    x = torch.arange(6.0).reshape(2, 3)[:1, ::2][:, 1:]  # contiguous, with strides (3, 2)
+    (tmp_path / "one").write_bytes(tensor_file_bytes("kind.1", {"x": x}, {}))
+    tensors, _ = read_tensor_file(tmp_path / "one", "kind.1", "Owner")
+    assert torch.equal(tensors["x"], x)
+
+
 def test_tensor_file_detects_every_changed_byte(path: Path) -> None:
     original = path.read_bytes()
     for offset in range(len(original)):

@@ -57,7 +57,8 @@ def _load(folder: Path, stem: str) -> Native:
     path = _find(folder, stem)
     if not path:
         return Native(
-            None, f"no {stem}*.so in {folder}; build it with a C++ compiler: pip install -e . --no-build-isolation"
+            None,
+            f"no {stem}*.so in {folder}; build it with a C++ compiler, where the sources are: pip install -e . --no-build-isolation",
         )
     try:
         load_library(path)

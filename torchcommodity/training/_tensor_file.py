@@ -76,5 +76,6 @@ def _checksum(kind: str, tensors: Mapping[str, Tensor], metadata: Mapping[str, A
     digest = hashlib.sha256(json.dumps([kind, metadata], sort_keys=True).encode())
     for name, x in sorted(tensors.items()):
         digest.update(json.dumps([name, str(x.dtype), list(x.shape)]).encode())
-        digest.update(x.reshape(-1).view(torch.uint8).numpy().tobytes())
+        row = x.clone(memory_format=torch.contiguous_format).flatten()  # one element is contiguous with any stride
+        digest.update(row.view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()

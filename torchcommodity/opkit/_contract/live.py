@@ -124,4 +124,9 @@ def _save_and_load(state: Any) -> State:
 
 
 def _same_bits(x: Tensor, y: Tensor) -> bool:
-    return torch.equal(x.contiguous().reshape(-1).view(torch.uint8), y.contiguous().reshape(-1).view(torch.uint8))
+    return torch.equal(_bytes(x), _bytes(y))
+
+
+def _bytes(x: Tensor) -> Tensor:
+    # a tensor of one element is contiguous with any stride, and is then no view as bytes
+    return x.clone(memory_format=torch.contiguous_format).flatten().view(torch.uint8)
