@@ -56,10 +56,8 @@ def _load(folder: Path, stem: str) -> Native:
         return Native(None, "disabled by TORCHCOMMODITY_NATIVE=0")
     path = _find(folder, stem)
     if not path:
-        return Native(
-            None,
-            f"no {stem}*.so in {folder}; build it with a C++ compiler, where the sources are: pip install -e . --no-build-isolation",
-        )
+        command = "pip install -e . --no-build-isolation"
+        return Native(None, f"no {stem}*.so in {folder}; build it with a C++ compiler, in the sources: {command}")
     try:
         load_library(path)
     except OSError as error:
