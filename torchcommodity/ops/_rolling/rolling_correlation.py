@@ -130,10 +130,11 @@ def _oracle(returns: Tensor, window: int, *, min_periods: int | None = None, pac
     import pandas as pd
 
     panels = [
-        pd.DataFrame(panel.numpy()).rolling(window, min_periods).corr().to_numpy()
+        torch.as_tensor(pd.DataFrame(panel.numpy()).rolling(window, min_periods).corr().to_numpy())
         for panel in returns.reshape(-1, *returns.shape[-2:])
     ]
-    matrices = torch.stack([torch.as_tensor(panel) for panel in panels]).reshape(*returns.shape, -1)
+    matrices = torch.stack(panels).reshape(*returns.shape, -1)
+    matrices = matrices.masked_fill(matrices.isinf(), torch.nan)  # pandas 2, where a variance is zero
     return pack_pairs(matrices) if packed else matrices
 
 
