@@ -38,7 +38,8 @@ def write_tables(records: Sequence[Record], wheel: Path, torches: Sequence[str])
     notes = [f"- {label(record)}: {text}" for record in records for text in remarks(record)]
     failed = [f"- **FAIL** {failure}" for failure in failures]
     platforms = {part(record, "operators").get("platform", platform.platform()) for record in records}
-    setting = environment(f"{wheel.name}, {' and '.join(sorted(platforms))}")
+    commit = wheel.with_name("commit").read_text()[:7]  # of the wheel; the tables may be written at a later one
+    setting = environment(f"{wheel.name} of commit {commit}, {' and '.join(sorted(platforms))}")
     replace_table(
         PAGE, "environments", "\n\n".join(["", environments, "\n".join(failed + notes + skipped), setting, ""])
     )

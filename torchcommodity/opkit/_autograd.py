@@ -46,6 +46,15 @@ class Gradients:
     materialize_grads: bool = True  # replace an undefined gradient by zeros; else pass None
     once_differentiable: bool = False  # the formula of the gradient is not differentiable itself
 
+    def __post_init__(self) -> None:
+        count = len(self.mutated) + len(self.overload._schema.returns)
+        known = [*self.argument_names, "output", *(f"output{i}" for i in range(count)), "needs_input_grad"]
+        for formula, names in self.required.items():
+            if unknown := [name for name in names if name not in known]:
+                label = f"Op {self.overload._opname}: {'backward' if formula is self.backward else 'jvp'}"
+                expected = f"values by keyword of {', '.join(known)}"
+                raise TypeError(f"{label} must take {expected}; got {', '.join(unknown)}")
+
     @cached_property
     def argument_names(self) -> list[str]:
         return [argument.name for argument in self.overload._schema.arguments]
@@ -68,16 +77,6 @@ class Gradients:
             formula: [p.name for p in inspect.signature(formula).parameters.values() if p.kind is p.KEYWORD_ONLY]
             for formula in formulas
         }
-
-    def check_names(self) -> None:
-        """Raise TypeError if a formula needs a value that the operator does not have."""
-        count = len(self.mutated) + len(self.overload._schema.returns)
-        known = [*self.argument_names, "output", *(f"output{i}" for i in range(count)), "needs_input_grad"]
-        for formula, names in self.required.items():
-            if unknown := [name for name in names if name not in known]:
-                label = f"Op {self.overload._opname}: {'backward' if formula is self.backward else 'jvp'}"
-                expected = f"values by keyword of {', '.join(known)}"
-                raise TypeError(f"{label} must take {expected}; got {', '.join(unknown)}")
 
     @cached_property
     def saved_arguments(self) -> list[int]:

@@ -142,8 +142,6 @@ class Op:
         options = {"mask_nan_grad": self.mask_nan_grad, "materialize_grads": self.materialize_grads}
         options["once_differentiable"] = self.once_differentiable
         gradients = Gradients(overload, self.backward, self.jvp, **options) if self.backward else None
-        if gradients:
-            gradients.check_names()
         object.__setattr__(self, "overload", overload)
         object.__setattr__(self, "kernel", autograd_kernel(gradients) if gradients else constant_kernel(overload))
         if self.qualified_name not in OPERATORS:

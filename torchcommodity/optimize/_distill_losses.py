@@ -80,8 +80,9 @@ def _call_own(loss: Callable[..., Tensor], outputs: tuple[Any, ...]) -> Tensor:
     try:
         return loss(*outputs)
     except Exception as error:
-        got = " and ".join(f"{name} {describe(x)}" for name, x in zip(("student", "teacher", "target"), outputs))
-        rule = f"loss({', '.join(('student_output', 'teacher_output', 'target')[: len(outputs)])}) does not run on"
+        names = ("student_output", "teacher_output", "target")[: len(outputs)]
+        got = " and ".join(f"{name} {describe(x)}" for name, x in zip(names, outputs))
+        rule = f"loss({', '.join(names)}) does not run on"
         raise ValueError(f"distill: {rule} {got}: {first_line(error)}") from error
 
 
