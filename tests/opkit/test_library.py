@@ -10,10 +10,16 @@ from torchcommodity import opkit
 from torchcommodity.opkit._build import library
 
 COMPILER = """#!{python}
-import pathlib, sys
+import pathlib, sys, time
 with open("{log}", "a") as log:
     log.write(" ".join(sys.argv[1:]) + chr(10))
 source, target = map(pathlib.Path, (sys.argv[-3], sys.argv[-1]))
+if "-header-waits-for-a-source" in sys.argv and source.suffix == ".h":
+    end = time.monotonic() + 30
+    while ".cpp" not in pathlib.Path("{log}").read_text():
+        if time.monotonic() > end:
+            sys.exit("no source was compiled meanwhile")
+        time.sleep(0.01)
 if source.suffix == ".cpp" and "wrong.h" in source.read_text():
     sys.exit(f"{{source}}:1:1: error: wrong")
 target.write_text("object")
@@ -64,7 +70,7 @@ def sources(commands: list[str]) -> list[str]:
 def test_library_compiles_again_what_has_changed(build: Callable[..., list[str]], ops: Path) -> None:
     commands = build()
     assert sources(commands) == ["first_1.cpp", "second_1.cpp", "shared.cpp"]
-    assert "-x c++-header" in commands[0]
+    assert sum("-x c++-header" in command for command in commands) == 1
     assert "-shared" in commands[-1]
     assert len(build()) == 1
     (ops / "_first/one.h").write_text("int x;")
@@ -92,6 +98,23 @@ def test_library_compiles_all_sources_after_a_change_of_the_precompiled_header(
     (ops / "_csrc/native.h").write_text("int x;")
     assert sources(build()) == ["first_1.cpp", "second_1.cpp", "shared.cpp"]
     assert len(list((tmp_path / "objects").glob("precompiled-*"))) == 2  # the header and what it is compiled to
+
+
+def test_library_compiles_the_short_sources_last(
+    build: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MAX_JOBS", "1")
+    header, *compilations, _ = build()
+    assert "-x c++-header" in header
+    assert [Path(command.split()[-3]).name for command in compilations] == ["first_1.cpp", "second_1.cpp", "shared.cpp"]
+
+
+def test_library_compiles_its_first_source_beside_the_precompiled_header(
+    build: Callable[..., list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MAX_JOBS", "2")
+    compiler = str(tmp_path / "compiler"), "-target", "a machine", "-header-waits-for-a-source"
+    assert "-shared" in build(compiler=compiler)[-1]
 
 
 def test_library_deletes_the_object_of_a_deleted_source(

@@ -258,6 +258,10 @@ def test_op_refuses_another_number_of_gradients_than_of_tensors(gradients: int) 
     [
         ({"backward": lambda grad, *, y: y * grad}, "backward must take values by keyword of x, output, .*; got y"),
         ({"backward": lambda grad: grad, "jvp": lambda t, *, y: y * t}, "jvp must take values by keyword .*; got y"),
+        (
+            {"backward": lambda grad: grad, "jvp": lambda t, *, needs_input_grad: t},
+            "jvp must take values by keyword of x, output, output0; got needs_input_grad",
+        ),
     ],
 )
 def test_op_refuses_a_formula_of_unknown_values(formulas: dict[str, Any], message: str) -> None:

@@ -14,12 +14,12 @@ ARTIFACTS = OUT / "artifacts"
 
 
 def run(function: Callable[[], dict[str, Any]]) -> None:
-    """Write what a part returns, with the warnings that this library raised meanwhile, where `run.py` reads it."""
+    """Write what a part returns, with the warnings that this library raised meanwhile, into the working folder."""
     with warnings.catch_warnings(record=True) as raised:
         warnings.simplefilter("always")
         result = function()
     ours = {f"{w.category.__name__}: {w.message}" for w in raised if "torchcommodity" in Path(w.filename).parts}
-    (OUT / "result.json").write_text(json.dumps({**result, "warnings": sorted(ours)}))
+    Path("result.json").write_text(json.dumps({**result, "warnings": sorted(ours)}))
 
 
 def native_operators() -> list[Any]:

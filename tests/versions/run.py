@@ -78,13 +78,14 @@ def run_environment(torch: str, python: str, parts: list[str], wheel: Path, out:
 
 def run_part(part: str, torch: str, interpreter: Path, out: Path) -> dict[str, Any]:
     """What a script of this folder returns in the environment; or its error."""
-    result = out / "result.json"
+    folder = interpreter.parents[1]
+    result = folder / "result.json"
     result.unlink(missing_ok=True)
     own = {"TORCHCOMMODITY_VERSIONS_OUT": str(out), "TORCHCOMMODITY_VERSIONS_TORCH": torch}
     command = [str(interpreter), str(HERE / f"{part}.py")]
-    settings, start = variables(interpreter.parents[1]) | own, time.monotonic()
+    settings, start = variables(folder) | own, time.monotonic()
     try:
-        process = subprocess.run(command, cwd=out, env=settings, stderr=subprocess.PIPE, text=True, timeout=SECONDS)
+        process = subprocess.run(command, cwd=folder, env=settings, stderr=subprocess.PIPE, text=True, timeout=SECONDS)
         error = process.stderr.strip() or f"exit code {process.returncode}"
     except subprocess.TimeoutExpired:
         error = f"stopped after {SECONDS} s"

@@ -35,8 +35,8 @@ class Gradients:
     """The derivative formulas of an operator, and what its forward pass saves for them.
 
     A formula names the values that it needs by keyword-only parameters: an argument of the operator, "output" for all
-    outputs, "output1" for one of several, or "needs_input_grad", which says for each Tensor argument whether its
-    gradient is needed.
+    outputs, "output1" for one of several, or, in `backward`, "needs_input_grad", which says for each Tensor argument
+    whether its gradient is needed.
     """
 
     overload: torch._ops.OpOverload
@@ -48,10 +48,12 @@ class Gradients:
 
     def __post_init__(self) -> None:
         count = len(self.mutated) + len(self.overload._schema.returns)
-        known = [*self.argument_names, "output", *(f"output{i}" for i in range(count)), "needs_input_grad"]
+        values = [*self.argument_names, "output", *(f"output{i}" for i in range(count))]
         for formula, names in self.required.items():
+            is_backward = formula is self.backward
+            known = [*values, "needs_input_grad"] if is_backward else values
             if unknown := [name for name in names if name not in known]:
-                label = f"Op {self.overload._opname}: {'backward' if formula is self.backward else 'jvp'}"
+                label = f"Op {self.overload._opname}: {'backward' if is_backward else 'jvp'}"
                 expected = f"values by keyword of {', '.join(known)}"
                 raise TypeError(f"{label} must take {expected}; got {', '.join(unknown)}")
 

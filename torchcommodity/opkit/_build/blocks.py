@@ -11,17 +11,22 @@ SIZE = 4  # small enough that many processors have work, and that a change of on
 
 
 def in_blocks(sources: Sequence[Path], folder: Path) -> list[Path]:
-    """Write blocks of up to SIZE kernels of one family into `folder`; returns them, and the sources that stay alone."""
-    return [source for _, family in groupby(sources, lambda path: path.parent) for source in _blocks([*family], folder)]
+    """Write blocks of up to SIZE kernels of one family into `folder`; returns them with the sources that stay alone.
+
+    What compiles longest comes first, .cu files before all, so that the processors finish at about the same time.
+    """
+    cuda = [path for path in sources if path.suffix == ".cu"]
+    shared = [path for path in sources if path.suffix == ".cpp" and SHARED.search(path.read_text())]
+    kernels = [path for path in sources if path not in (*cuda, *shared)]
+    families = groupby(kernels, lambda path: path.parent)
+    return [*cuda, *(block for _, family in families for block in _blocks([*family], folder)), *shared]
 
 
-def _blocks(family: Sequence[Path], folder: Path) -> Iterator[Path]:
-    kernels = [path for path in family if path.suffix == ".cpp" and not SHARED.search(path.read_text())]
+def _blocks(kernels: Sequence[Path], folder: Path) -> Iterator[Path]:
     for k in range(0, len(kernels), SIZE):
         block = folder / f"{kernels[0].parent.name.strip('_')}_{k // SIZE + 1}.cpp"
         block.write_text(block_text(kernels[k : k + SIZE]))
         yield block
-    yield from (path for path in family if path not in kernels)
 
 
 def block_text(kernels: Sequence[Path]) -> str:

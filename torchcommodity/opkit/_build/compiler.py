@@ -7,9 +7,10 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
@@ -78,35 +79,44 @@ class Toolchain:
         or torch has changed. Object files that no longer belong to the library are deleted.
         """
         folder.mkdir(parents=True, exist_ok=True)
-        toolchain = self._precompile(self.precompiled, folder) if self.precompiled else self
+        header = self._write_header(self.precompiled, folder) if self.precompiled else None
+        toolchain = replace(self, cflags=(*self.cflags, "-include", str(header))) if header else self
         objects = [folder / f"{source.name}-{toolchain._key(source)}.o" for source in sources]
-        toolchain._compile_all(dict(zip(sources, objects)))
+        with ThreadPoolExecutor(max_workers=_jobs()) as pool:
+            compiled = pool.submit(self._precompile, header)
+            toolchain._compile_missing(pool, dict(zip(sources, objects)), compiled)
         for stale in set(folder.glob("*.o")) - set(objects):
             stale.unlink()
         _run(self.link_command(objects, target), folder, self.verbose)
 
-    def _precompile(self, source: Path, folder: Path) -> "Toolchain":
-        """A toolchain whose .cpp files begin with the precompiled header."""
+    def _write_header(self, source: Path, folder: Path) -> Path:
+        """The header with which every .cpp begins; its text is read where there is no compiled one that fits."""
         header = folder / f"precompiled-{self._key(source)}.h"
-        compiled = header.with_suffix(".h.gch")
-        if not compiled.exists():
+        if not header.exists():
             for stale in folder.glob("precompiled-*"):
                 stale.unlink()
-            header.write_text(f'#include "{source.resolve()}"\n')  # read if the .gch does not fit
+            header.write_text(f'#include "{source.resolve()}"\n')
+        return header
+
+    def _precompile(self, header: Path | None) -> None:
+        if header and not (compiled := header.with_suffix(".h.gch")).exists():
             self._compile(header, compiled)
-        return replace(self, cflags=(*self.cflags, "-include", str(header)), precompiled=None)
 
-    def _compile_all(self, objects: Mapping[Path, Path]) -> None:
-        with ThreadPoolExecutor(max_workers=_jobs()) as pool:
-            compilations = [pool.submit(self._compile, *pair) for pair in objects.items() if not pair[1].exists()]
-            try:
-                for compilation in as_completed(compilations):
-                    compilation.result()
-            except BuildError:
-                pool.shutdown(cancel_futures=True)  # of several errors, the first
-                raise
+    def _compile_missing(self, pool: Executor, objects: Mapping[Path, Path], header: Future[None]) -> None:
+        """All but the first wait for the precompiled header: a second processor would have no work meanwhile."""
+        missing = [pair for pair in objects.items() if not pair[1].exists()]
+        waits = chain([None], repeat(header))
+        compilations = [pool.submit(self._compile, *pair, wait) for pair, wait in zip(missing, waits)]
+        try:
+            for compilation in as_completed([header, *compilations]):
+                compilation.result()
+        except BuildError:
+            pool.shutdown(cancel_futures=True)  # of several errors, the first
+            raise
 
-    def _compile(self, source: Path, target: Path) -> None:
+    def _compile(self, source: Path, target: Path, after: Future[None] | None = None) -> None:
+        if after:
+            after.result()
         partial = target.with_suffix(".partial")  # an interrupted compilation leaves no object file
         _run(self.compile_command(source, partial), target.parent, self.verbose)
         os.replace(partial, target)
