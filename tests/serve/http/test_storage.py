@@ -31,6 +31,11 @@ def test_folder_without_one_artifact_is_refused(names: list[str], received: str,
         local_artifact(tmp_path).__enter__()
 
 
+def test_missing_file_or_folder_is_refused() -> None:
+    with pytest.raises(FileNotFoundError, match=r"^/models: expected an exported model .*; there is no such file or"):
+        local_artifact("/models").__enter__()
+
+
 @pytest.mark.parametrize("url", ["memory://models/oil", "memory://models/oil/", "memory://models/oil/wti.pt2"])
 def test_artifact_at_a_url_is_copied_and_removed(url: str) -> None:
     fsspec.filesystem("memory").pipe_file("/models/oil/wti.pt2", b"model")

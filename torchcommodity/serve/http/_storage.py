@@ -21,7 +21,7 @@ def local_artifact(address: str | os.PathLike[str]) -> Iterator[Path]:
 
     Raises:
         ValueError: the folder has no artifact or several, or the URL cannot be read.
-        OSError: there is no such file or folder.
+        FileNotFoundError: there is no such file or folder.
         ImportError: fsspec, or its package for this kind of URL, is not installed.
 
     >>> with local_artifact("model.pt2") as path:  # or "gs://models/oil"
@@ -30,6 +30,9 @@ def local_artifact(address: str | os.PathLike[str]) -> Iterator[Path]:
     """
     name = os.fspath(address)
     if "://" not in name:
+        if not os.path.exists(name):
+            expected = "expected an exported model (.pt2 or .onnx), or a folder that contains one"
+            raise FileNotFoundError(f"{name}: {expected}; there is no such file or folder")
         yield Path(name, _only_artifact(name, os.listdir(name))) if os.path.isdir(name) else Path(name)
         return
     with TemporaryDirectory(prefix="torchcommodity-") as folder:
