@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -127,6 +128,18 @@ def test_build_error_starts_with_the_source_line() -> None:
 def test_load_inline_rejects_undefined_functions(functions: object, message: str) -> None:
     with pytest.raises((TypeError, ValueError), match=message):
         opkit.load_inline("inline_none", SQUARE, functions=functions)  # type: ignore[arg-type]  # deliberate
+
+
+@pytest.mark.parametrize(
+    ("name", "cpp", "message"),
+    [
+        ("inline-none", SQUARE, "name must be an identifier, .*; got 'inline-none'"),
+        ("inline_none", [SQUARE], "cpp must be the text of a C.. source; got list"),
+    ],
+)
+def test_load_inline_rejects_other_names_and_sources(name: str, cpp: Any, message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        opkit.load_inline(name, cpp, functions=["square"])
 
 
 def test_load_inline_infers_schemas() -> None:

@@ -269,5 +269,34 @@ def test_op_refuses_a_formula_of_unknown_values(formulas: dict[str, Any], messag
         Op(f"test_op::names_{len(formulas)}", reference=_identity, **formulas)
 
 
+@pytest.mark.parametrize(
+    ("name", "reference", "message"),
+    [
+        ("my square", lambda x: x, "name must be an identifier, .*; got 'my square'"),
+        ("a::b::c", lambda x: x, "name must be an identifier, .*; got 'a::b::c'"),
+        ("test_op::text", "x * x", r"reference must be a function in plain PyTorch; got 'x \* x'"),
+    ],
+)
+def test_op_refuses_another_name_or_reference(name: str, reference: Any, message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        Op(name, reference=reference)
+
+
+def test_op_takes_keywords_as_its_reference_does() -> None:
+    def reference(a: Tensor, b: Tensor, c: float = 2.0) -> Tensor:
+        return a * b + c
+
+    op = Op("test_op::keywords", reference=reference, backward=lambda grad, *, a, b: (grad * b, grad * a))
+    x = torch.ones(2, requires_grad=True)
+    assert op(x, b=x).tolist() == op(a=x, b=x, c=2.0).tolist() == [3, 3]
+    assert op(b=x.half(), a=x.half(), c=1.0).dtype == torch.float16
+    compiled = torch.compile(lambda x: op(x, c=1.0, b=x), fullgraph=True, backend="aot_eager")
+    assert compiled(x).tolist() == [2, 2]
+    with pytest.raises(TypeError, match="keywords: missing a required argument: 'b'"):
+        op(x, c=1.0)
+    with pytest.raises(TypeError, match="keywords: got an unexpected keyword argument 'd'"):
+        op(x, x, d=1.0)
+
+
 def _identity(x: Tensor) -> Tensor:
     return x.clone()

@@ -48,7 +48,7 @@ class WindowDataset(Dataset[Window]):
     Args:
         panel: prices `(T, N)` in any units. Zero and negative prices are valid inputs, but have no log-return.
         lookback: rows of a window.
-        horizons: numbers of rows, or texts such as "1w" and "3m", see `horizon_rows`.
+        horizons: numbers of rows, or texts such as "1w" and "3m", see `horizon_rows`; sorted, each once.
         features: inputs of another kind than prices, `(T, ...)` for the rows of the panel, such as
             `ops.log_returns(panel.values)`. Row t may depend on rows up to t only, as in all of `ops`. Default: the
             prices `(T, N)`.

@@ -15,6 +15,7 @@ If a native library with a kernel of this name is loaded before the record is cr
 import functools
 import importlib
 import inspect
+import re
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -90,8 +91,10 @@ class Op:
         vmap: "batch": batching adds one leading axis; "loop": `vmap` calls the operator for each sample.
 
     Raises:
-        TypeError: an operator with several outputs has no `fake`; `fake`, `warmup` or `causal` has a parameter that is
-            not an argument of the reference; or a formula names a value that the operator does not have.
+        TypeError: the reference is no function; an operator with several outputs has no `fake`; `fake`, `warmup` or
+            `causal` has a parameter that is not an argument of the reference; or a formula names a value that the
+            operator does not have.
+        ValueError: the name is no identifier.
         RuntimeError: a native library has declared the operator with another schema.
 
     Example:
@@ -125,6 +128,12 @@ class Op:
     kernel: Callable[..., Any] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        if not re.fullmatch(r"([A-Za-z_]\w*::)?[A-Za-z_]\w*", self.name):
+            raise ValueError(
+                f"Op: name must be an identifier, with or without a namespace, as mine::square; got {self.name!r}"
+            )
+        if not callable(self.reference):
+            raise TypeError(f"Op {self.name}: reference must be a function in plain PyTorch; got {self.reference!r}")
         namespace, _, name = self.name.rpartition("::")
         object.__setattr__(self, "name", name)
         overload = _declare(
@@ -168,14 +177,24 @@ class Op:
         """Whether a native library owns the schema: a compiled model then needs that library only, no Python."""
         return self.qualified_name not in _DEFINED_HERE
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the operator. float16 and bfloat16 are computed in float32 and returned in their own dtype."""
+        if kwargs:
+            args = self._by_position(args, kwargs)
         for x in args:
             if x is not None and isinstance(x, Tensor) and x.dtype in HALF_DTYPES:
                 return self._in_float32(args)
         if torch.compiler.is_compiling() or private.transforms_active():
             return self.overload(*args)
         return self.kernel(None, *args)  # the same result, with one pass less through the dispatcher
+
+    def _by_position(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        try:
+            bound = inspect.signature(self.reference).bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{self.name}: {error}") from None
+        bound.apply_defaults()
+        return bound.args
 
     def _in_float32(self, args: tuple[Any, ...]) -> Any:
         single = [x.float() if isinstance(x, Tensor) and x.dtype in HALF_DTYPES else x for x in args]

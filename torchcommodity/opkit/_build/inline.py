@@ -19,6 +19,8 @@ PRELUDE = '#include "opkit.h"\nusing namespace opkit;\n'
 
 def infer_schemas(cpp: str, functions: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
     """Schema of each function, such as "(Tensor x, int k) -> Tensor"."""
+    if not isinstance(cpp, str):
+        raise TypeError(f"load_inline: cpp must be the text of a C++ source; got {type(cpp).__name__}; join a list of sources")
     if isinstance(functions, str) or not functions:
         raise TypeError(f"load_inline: functions must be a list of function names; got {functions!r}")
     if isinstance(functions, Mapping):

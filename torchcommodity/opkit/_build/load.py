@@ -1,6 +1,7 @@
 """Just-in-time builds: compile sources into operators, once, and load them from the cache afterwards."""
 
 import functools
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -112,9 +113,10 @@ def load_inline(
 
     Raises:
         BuildError: the source does not compile; the message starts with file, line and source line.
-        TypeError: `functions` is empty or a string, or flags, folders or architectures are one string.
-        ValueError: a function is not defined in `cpp`, its signature has an unsupported type, or an architecture is
-            neither a compute capability nor a name.
+        TypeError: `cpp` is no string, `functions` is empty or a string, or flags, folders or architectures are one
+            string.
+        ValueError: `name` is no identifier, a function is not defined in `cpp`, its signature has an unsupported type,
+            or an architecture is neither a compute capability nor a name.
 
     Example:
         >>> from torchcommodity import opkit
@@ -128,6 +130,8 @@ def load_inline(
         ... }'''
         >>> twice = opkit.load_inline("doctest", source, functions=["twice"]).twice  # doctest: +SKIP
     """
+    if not (isinstance(name, str) and re.fullmatch(r"[A-Za-z_]\w*", name)):
+        raise ValueError(f"load_inline: name must be an identifier, the namespace of the operators; got {name!r}")
     schemas = inline.infer_schemas(cpp, functions)
     toolchain = make_toolchain(
         "load_inline",

@@ -27,7 +27,7 @@ REMEDIES = {
     ("commodity::",): "a native operator: fewer rows, symbols or forecasts per call",
     ("evaluate_function",): "the autograd engine: fewer, larger operators; optimize.compile",
 }
-DEFAULT = "optimize.compile fuses elementwise operators; is the operator needed in every step?"
+DEFAULT = "optimize.compile fuses elementwise operators; skip the operator where a step does not need it"
 
 
 def describe(cost: OperatorCost) -> str:
