@@ -67,9 +67,10 @@ def export(
         >>> metadata.symbols, metadata.trained_through
         (('WTI',), '2018-12-28')
     """
-    if not isinstance(forecaster, Forecaster):
+    given: object = forecaster  # a caller may pass anything
+    if not isinstance(given, Forecaster):
         rule = "forecaster must be a Forecaster, the result of forecast.fit or Forecaster.load"
-        raise TypeError(f"export: {rule}; got {type(forecaster).__name__}")
+        raise TypeError(f"export: {rule}; got {type(given).__name__}")
     format = _format_of(path) if format is None else format
     if format not in FORMATS:
         raise ValueError(f"export: format must be one of {', '.join(FORMATS)}; got {format!r}")
