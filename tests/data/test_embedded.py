@@ -107,3 +107,16 @@ def test_embedded_without_its_folder_says_so(tmp_path, monkeypatch):
 def test_embedded_is_a_copy():
     data.embedded().values.zero_()
     assert data.embedded().values.plain().nansum() > 0
+
+
+@pytest.mark.parametrize(
+    ("operation", "read"),
+    [
+        ("read", lambda: data.read("embedded", symbols="WTI")),
+        ("embedded", lambda: data.embedded("WTI")),
+        ("select", lambda: data.embedded().select("WTI")),
+    ],
+)
+def test_one_name_instead_of_a_list_of_symbols_is_rejected(operation, read):
+    with pytest.raises(TypeError, match=rf"^{operation}: symbols must be a list .*\['WTI'\]; got 'WTI'$"):
+        read()

@@ -64,9 +64,9 @@ def test_walk_forward_starts_after_half_of_the_rows_by_default():
         ({"test_start": 2020}, "test_start must leave a test row"),
         ({"test_start": 2000}, "rows before it"),
         ({"test_start": 2001, "horizon": 400}, "horizon=400"),
-        ({"horizon": 0}, "horizon: expected at least 1"),
-        ({"test_rows": -1}, "test_rows: expected at least 1"),
-        ({"train_rows": 0}, "train_rows: expected at least 1"),
+        ({"horizon": 0}, "horizon must be at least 1 row; got 0"),
+        ({"test_rows": -1}, "test_rows must be at least 1 row; got -1"),
+        ({"train_rows": 0}, "train_rows must be at least 1 row; got 0"),
     ],
 )
 def test_walk_forward_rejects_settings_without_rows(options, message):
@@ -82,3 +82,18 @@ def test_walk_forward_rejects_dates_that_do_not_increase():
 def test_hold_out_rejects_an_empty_part():
     with pytest.raises(ValueError, match="both parts must have rows"):
         data.hold_out(range(10), horizon=9)
+
+
+@pytest.mark.parametrize(
+    ("split", "message"),
+    [
+        (lambda: data.walk_forward(DAYS, horizon="1w"), "walk_forward: horizon must be a number of rows.*got '1w'"),
+        (lambda: data.walk_forward(DAYS, test_rows=2.5), "walk_forward: test_rows must be .*; got 2.5"),
+        (lambda: data.walk_forward(data.embedded(["WTI"])), r"walk_forward: dates must be .*panel\.dates; got Panel"),
+        (lambda: data.hold_out(range(10), horizon="1w"), "hold_out: horizon must be .*; got '1w'"),
+        (lambda: data.hold_out(10, horizon=1), "hold_out: rows must be a range.*; got int"),
+    ],
+)
+def test_splits_reject_other_types(split, message):
+    with pytest.raises(TypeError, match=message):
+        split()

@@ -1,6 +1,9 @@
 """targets: cumulative log-returns against their definition."""
 
+from typing import Any
+
 import numpy as np
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -60,3 +63,22 @@ def test_targets_horizon_longer_than_the_panel_and_symbol_without_prices() -> No
     assert targets(column(1.0, 2.0), [5]).isnan().all()
     assert targets(column(NAN, -1.0, 0.0), [1]).isnan().all()
     assert targets(torch.zeros(0, 2), [1]).shape == (0, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("prices", "horizons", "message"),
+    [
+        (column(1.0, 2.0), "1w", "horizons must be a list of numbers of rows.*; got horizons='1w'"),
+        (column(1.0, 2.0), ["1w"], "horizons must be a list of numbers of rows"),
+        (column(1.0, 2.0), 5, "horizons must be a list of numbers of rows.*; got horizons=5"),
+        (column(1.0, 2.0), [-5], r"horizons must be .* >= 1; got horizons=\[-5\]"),
+        (column(1.0, 2.0), [0], "horizons must be .* >= 1"),
+        (column(1.0, 2.0), [], "horizons must be at least one"),
+        ([1.0, 2.0], [1], "prices must be a Tensor; got prices='list'"),
+        (torch.ones(3), [1], r"prices must be \(T, N\); got prices \(3,\)"),
+    ],
+)
+@pytest.mark.parametrize("function", [targets, target_rows])
+def test_targets_reject(function: Any, prices: Any, horizons: Any, message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=f"^{function.__name__}: {message}"):
+        function(prices, horizons)

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from torchcommodity.export import Artifact, export
-from torchcommodity.export._export import _compare
+from torchcommodity.export._export import _compare, _format_of
 from torchcommodity.export._export_program import RawPriceForecaster
 from torchcommodity.export._formats import onnx
 from torchcommodity.forecast import Forecaster
@@ -60,3 +60,16 @@ def test_export_compares_the_file_with_the_forecaster(forecaster: Forecaster) ->
     wider = replace(Artifact.from_forecaster(forecaster), forward=lambda prices, days: 2 * graph(prices, days))
     with pytest.raises(ValueError, match="its results differ from the forecaster's by up to"):
         _compare(wider, graph)
+
+
+def test_export_takes_the_format_from_the_ending(forecaster: Forecaster, tmp_path: Path) -> None:
+    endings = {"m": "pt2", "m.PT2": "pt2", "m.aoti.pt2": "aoti", "a.b.onnx": "onnx"}
+    assert {name: _format_of(name) for name in endings} == endings
+    with pytest.raises(ValueError, match=r"^export: path must end with one of .*\.onnx .*m\.foo'; pass format='pt2'"):
+        export(forecaster, tmp_path / "m.foo")
+    assert not list(tmp_path.iterdir())
+
+
+def test_export_rejects_other_modules(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match=r"^export: forecaster must be a Forecaster.*; got Linear$"):
+        export(torch.nn.Linear(3, 3), tmp_path / "m.pt2")  # type: ignore[arg-type]

@@ -1,5 +1,7 @@
 """`Forecast`: tables, quantiles and the fan chart."""
 
+from typing import Any
+
 import numpy as np
 import plotly.graph_objects as go
 import polars as pl
@@ -82,3 +84,11 @@ def test_forecast_plot_is_a_fan_chart_with_history(result: Forecast) -> None:
 
 def test_forecast_repr_is_one_line(result: Forecast) -> None:
     assert repr(result) == "Forecast(WTI, BRENT; from 2016-12-30; horizons 5, 21, 63, 126; 19 levels)"
+
+
+@pytest.mark.parametrize(
+    ("level", "horizon", "message"), [("0.5", 5, "level .*; got '0.5'"), (0.5, "1w", "horizon .*; got '1w'")]
+)
+def test_forecast_quantile_rejects_texts(result: Forecast, level: Any, horizon: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=f"^quantile: {message}"):
+        result.quantile(level, horizon)

@@ -1,6 +1,7 @@
 """Registry of the forecasters, and configs from plain values."""
 
 from dataclasses import asdict
+from typing import Any
 
 import pytest
 import torch
@@ -86,3 +87,9 @@ def test_config_from_dict_needs_no_values() -> None:
 def test_build_model_from_a_name_says_how_to_get_its_config() -> None:
     with pytest.raises(TypeError, match=r"build_model: config must be .*'har-lstm'; see default_config\('har-lstm'\)"):
         build_model("har-lstm", 5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("assets", "error"), [("2", TypeError), (0, ValueError)])
+def test_build_model_rejects_assets(assets: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match=rf"^build_model: assets must be .*; got assets={assets!r}$"):
+        build_model(HarGarchConfig(), assets)

@@ -1,5 +1,7 @@
 """`portfolio.train` and `PortfolioTrainConfig`."""
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -41,3 +43,10 @@ def test_portfolio_train_config_rejects() -> None:
         PortfolioTrainConfig(batch=0)
     with pytest.raises(ValueError, match=r"validation_fraction must be in \(0, 1\); got 1.5"):
         PortfolioTrainConfig(validation_fraction=1.5)
+
+
+@pytest.mark.parametrize("function", [portfolio.train, portfolio.backtest])
+def test_portfolio_config_of_another_type_is_rejected(panel: Panel, function: Any) -> None:
+    rule = rf"^portfolio\.{function.__name__}: config must be a PortfolioTrainConfig; got 'lstm'$"
+    with pytest.raises(TypeError, match=rule):
+        function(panel, "lstm")

@@ -10,7 +10,7 @@ import torch
 from torchcommodity import data, forecast
 from torchcommodity.portfolio import PortfolioTrainConfig
 from torchcommodity.scenarios import AdversarialConfig
-from torchcommodity.training import TrainConfig, fabric_device, limit_memory, resolve_device, to_device
+from torchcommodity.training import FitConfig, TrainConfig, fabric_device, limit_memory, resolve_device, to_device
 
 no_gpu = pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 
@@ -85,3 +85,14 @@ def test_forecaster_to_is_itself_where_it_is_and_a_copy_elsewhere() -> None:
     assert forecaster.device == torch.device("cpu")
     with pytest.raises(ValueError, match="to: device must be auto or a device of torch"):
         forecaster.to("gpu")
+
+
+@no_gpu
+@pytest.mark.parametrize("fit", [forecast.fit, forecast.cached_fit])
+@pytest.mark.parametrize("device", ["cuda", "mps"])
+def test_fit_without_a_network_rejects_a_device_that_this_machine_does_not_have(
+    fit: Callable[..., Any], device: str
+) -> None:
+    wti = data.embedded(["WTI"]).between("2014-01-01", "2017-12-31")
+    with pytest.raises(ValueError, match=f"^fit: device must be available on this machine.*; got {device}"):
+        fit(wti, FitConfig(train=TrainConfig(device=device)))

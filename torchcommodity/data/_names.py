@@ -17,6 +17,17 @@ _INVISIBLE = re.compile(
 )
 
 
+def check_several(operation: str, symbols: object) -> None:
+    """Reject one text where several symbols are expected: its characters would be taken for symbols.
+
+    >>> check_several("read", "WTI")
+    Traceback (most recent call last):
+    TypeError: read: symbols must be a list of names, such as ['WTI']; got 'WTI'
+    """
+    if isinstance(symbols, str):
+        raise TypeError(f"{operation}: symbols must be a list of names, such as {[symbols]}; got {symbols!r}")
+
+
 def symbol_problem(symbol: object) -> str:
     """What a symbol must be and is not, to continue "expected a symbol ..."; "" for a good one.
 

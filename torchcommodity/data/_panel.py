@@ -14,7 +14,7 @@ from torchcommodity.data._futures.curve import Curve, check_curve, check_same_se
 from torchcommodity.data._futures.deliveries import check_deliveries
 from torchcommodity.data._futures.expiry import Months
 from torchcommodity.data._futures.rolls import check_contracts, move_to_prices, roll_calendar
-from torchcommodity.data._names import check_names
+from torchcommodity.data._names import check_names, check_several
 from torchcommodity.data._panel_checks import check_shape, check_values, is_generated, same_months, same_values
 from torchcommodity.data._panel_frames import FrameConversions
 from torchcommodity.data._provenance import Provenance
@@ -123,8 +123,10 @@ class Panel(FrameConversions):
         """Select symbols, in this order, on all dates.
 
         Raises:
+            TypeError: one name instead of a list.
             DataError: an unknown symbol; the message lists the known symbols.
         """
+        check_several("select", symbols)
         symbols, columns = list(symbols), {symbol: column for column, symbol in enumerate(self.symbols)}
         if unknown := [symbol for symbol in symbols if symbol not in columns]:
             known = summarize_names(self.symbols, limit=20)

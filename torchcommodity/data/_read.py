@@ -9,6 +9,7 @@ from torchcommodity.data._embedded.embedded import embedded
 from torchcommodity.data._errors import DataError
 from torchcommodity.data._files import read_file
 from torchcommodity.data._formats import Adjustment, DateOrder, Decimal, ReadOptions
+from torchcommodity.data._names import check_several
 from torchcommodity.data._panel import Panel
 from torchcommodity.data._provenance import NOT_STATED
 from torchcommodity.data._publishers.eia import eia
@@ -93,6 +94,7 @@ def read(
         and how each was treated.
 
     Raises:
+        TypeError: one name instead of a list of symbols.
         DataError: data that cannot be trusted, with file, line and value; an unknown symbol; `as_of` with a source that
             is not in the store.
 
@@ -106,6 +108,7 @@ def read(
     >>> print(panel.values.shape, *(finding for finding in panel.findings if finding.kind == "nonpositive"))
     torch.Size([2, 1]) nonpositive WTI 2020-04-20 line 3: -37.63 (kept; returns treat it as missing)
     """
+    check_several("read", symbols)
     if as_of is not None and not str(source).startswith(("store:", "auto")):
         raise DataError(
             f"as_of: expected the source store:NAME, which records what was known when; got {source}; "

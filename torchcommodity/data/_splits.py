@@ -45,14 +45,15 @@ def walk_forward(
         train_rows: maximum number of training rows; default: all.
 
     Raises:
+        TypeError: `dates` are not dates, or a number of rows is not an int.
         ValueError: no test row, or no training row before the first block.
 
     >>> days = np.arange("2000-01-01", "2000-01-21", dtype="datetime64[D]")
     >>> walk_forward(days, test_start="2000-01-11", horizon=3, test_rows=6)
     [Split(train=range(0, 7), test=range(10, 16)), Split(train=range(0, 13), test=range(16, 20))]
     """
-    days = np.asarray(dates, dtype="datetime64[D]")
-    _check_positive(horizon=horizon, test_rows=test_rows, train_rows=train_rows)
+    days = _days(dates)
+    _check_positive("walk_forward", horizon=horizon, test_rows=test_rows, train_rows=train_rows)
     if days.ndim != 1 or (np.diff(days) <= np.timedelta64(0, "D")).any():
         raise ValueError(f"walk_forward: dates must be strictly increasing (T,); got shape {days.shape}")
     start = int(np.searchsorted(days, _start_date(days, test_start)))
@@ -74,12 +75,15 @@ def hold_out(rows: range, *, horizon: int, fraction: float = 0.2) -> Split:
         fraction: share of `rows` to hold out.
 
     Raises:
+        TypeError: `rows` is not a range, or `horizon` not an int.
         ValueError: one of the two parts would have no row.
 
     >>> hold_out(range(0, 100), horizon=5, fraction=0.2)
     Split(train=range(0, 75), test=range(80, 100))
     """
-    _check_positive(horizon=horizon)
+    if not isinstance(rows, range):
+        raise TypeError(f"hold_out: rows must be a range, such as the train of a Split; got {type(rows).__name__}")
+    _check_positive("hold_out", horizon=horizon)
     begin = rows.stop - round(len(rows) * fraction)
     if not rows.start < begin - horizon < begin < rows.stop:
         raise ValueError(f"hold_out: both parts must have rows; got rows={rows} with {horizon=}, {fraction=}")
@@ -110,7 +114,19 @@ def _block_bounds(days: Dates, start: int, test_rows: int | None) -> Iterator[in
     yield from (int(row) + 1 for row in np.flatnonzero(years[1:] != years[:-1]) if row + 1 > start)
 
 
-def _check_positive(**lengths: int | None) -> None:
+def _days(dates: Any) -> Dates:
+    try:
+        return np.asarray(dates, dtype="datetime64[D]")
+    except (TypeError, ValueError) as error:
+        rule = "dates must be the dates (T,) of a panel, such as panel.dates"
+        raise TypeError(f"walk_forward: {rule}; got {type(dates).__name__}") from error
+
+
+def _check_positive(operation: str, **lengths: int | None) -> None:
     for name, length in lengths.items():
-        if length is not None and length < 1:
-            raise ValueError(f"{name}: expected at least 1 row; got {length}")
+        if length is None:
+            continue
+        if isinstance(length, bool) or not isinstance(length, (int, np.integer)):
+            raise TypeError(f"{operation}: {name} must be a number of rows, an int; got {length!r}")
+        if length < 1:
+            raise ValueError(f"{operation}: {name} must be at least 1 row; got {length}")

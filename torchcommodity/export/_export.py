@@ -16,6 +16,7 @@ from torchcommodity.training import Progress, one_thread, resolve_device
 
 TOLERANCE: dict[Format, float] = {"pt2": 0.0, "aoti": 1e-5, "onnx": 1e-5}  # of a log-return
 GPU_TOLERANCE = 1e-5
+ENDINGS: dict[str, Format] = {".aoti.pt2": "aoti", ".pt2": "pt2", ".onnx": "onnx"}  # the longest first
 STAGE: dict[Format, str] = {"pt2": "writing the graph", "aoti": "compiling the graph", "onnx": "converting the graph"}
 
 
@@ -23,7 +24,7 @@ STAGE: dict[Format, str] = {"pt2": "writing the graph", "aoti": "compiling the g
 def export(
     forecaster: Forecaster,
     path: str | Path,
-    format: Format = "pt2",
+    format: Format | None = None,
     *,
     without_curve: bool = False,
     device: str | torch.device = "cpu",
@@ -39,7 +40,8 @@ def export(
         forecaster: result of `forecast.fit` or `Forecaster.load`.
         path: file to write, atomically.
         format: `pt2`, the graph of `torch.export`, bit for bit `forecast.predict`; `aoti`, machine code for this
-            processor; `onnx`, for onnxruntime without torch.
+            processor; `onnx`, for onnxruntime without torch. Default: by the ending of the path, `.pt2`, `.aoti.pt2` or
+            `.onnx`; `pt2` for a path without an ending.
         without_curve: export a forecaster that was fitted with a futures curve. Artifacts do not take a curve: expected
             roll gaps are then the past ones instead of those of the curve.
         device: device to compile for (`aoti`) and to compare with the forecaster on, such as "cuda". A `pt2` file is
@@ -50,10 +52,11 @@ def export(
         The path.
 
     Raises:
-        ValueError: an unknown format, a forecaster with covariates, one with a curve and `without_curve=False`, or one
-            of series that roll on other days than by the exchange's rule; no C++ compiler for `aoti`; this machine has
-            no such device, or the format does not run on it; torch cannot export the model to this format, or the
-            result differs from the forecaster. No file is written.
+        TypeError: another module than a Forecaster.
+        ValueError: an unknown format or, without one, an unknown ending; a forecaster with covariates, one with a curve
+            and `without_curve=False`, or one of series that roll on other days than by the exchange's rule; no C++
+            compiler for `aoti`; this machine has no such device, or the format does not run on it; torch cannot export
+            the model to this format, or the result differs from the forecaster. No file is written.
         ImportError: `onnx` without the packages of the extra `export`.
 
     Example:
@@ -64,6 +67,11 @@ def export(
         >>> metadata.symbols, metadata.trained_through
         (('WTI',), '2018-12-28')
     """
+    given: object = forecaster  # a caller may pass anything
+    if not isinstance(given, Forecaster):
+        rule = "forecaster must be a Forecaster, the result of forecast.fit or Forecaster.load"
+        raise TypeError(f"export: {rule}; got {type(given).__name__}")
+    format = _format_of(path) if format is None else format
     if format not in FORMATS:
         raise ValueError(f"export: format must be one of {', '.join(FORMATS)}; got {format!r}")
     if forecaster.record.curve and not without_curve:
@@ -92,6 +100,17 @@ def export(
         ) from error
     report(3, 4, "saving the file")
     return write_atomic(path, content)
+
+
+def _format_of(path: str | Path) -> Format:
+    name = Path(path).name.lower()
+    for ending, format in ENDINGS.items():
+        if name.endswith(ending):
+            return format
+    if Path(path).suffix:
+        rule = f"path must end with one of {', '.join(ENDINGS)} if no format is given"
+        raise ValueError(f"export: {rule}; got {str(path)!r}; pass format={FORMATS[0]!r} to use this name")
+    return "pt2"
 
 
 def _to_bytes(program: torch.export.ExportedProgram, metadata: Metadata, device: torch.device) -> bytes:

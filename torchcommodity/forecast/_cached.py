@@ -10,7 +10,7 @@ from torchcommodity.forecast._cache import cache_key, load_or_compute
 from torchcommodity.forecast._fit import fit
 from torchcommodity.forecast._forecaster import Forecaster
 from torchcommodity.forecast._summary import BacktestSummary, summarize
-from torchcommodity.training import LOCAL, Executor, FitConfig, Progress, check_config
+from torchcommodity.training import LOCAL, Executor, FitConfig, Progress, check_config, resolve_device
 
 TRAIN_YEARS = 5  # minimum years of prices before the first test year
 MIN_ROWS = {"daily": 20, "weekly": 4, "monthly": 1}  # a last year with no more rows is not tested
@@ -31,6 +31,7 @@ def cached_fit(
     """
     panel = to_panel(prices, operation="fit")
     config = check_config("fit", config, panel)
+    resolve_device("fit", config.train.device)
     return load_or_compute(
         f"{cache_key(panel, config, seed, _purpose('forecaster', covariates))}.safetensors",
         Forecaster.load,

@@ -32,6 +32,7 @@ from torchcommodity.training import (
     model_inputs,
     network_parameters,
     one_thread,
+    resolve_device,
     to_toml,
     train,
 )
@@ -80,9 +81,10 @@ def fit(
 
     Raises:
         TypeError: `prices` or `config` has another type.
-        ValueError: a symbol has no positive, only constant or too few prices, see `training.usable_symbols`; the
-            checkpoint is damaged or belongs to another run; the panel is synthetic; the settings are for prices of
-            another frequency; an invalid horizon or level; the covariates have no value for the rows.
+        ValueError: a symbol has no positive, only constant or too few prices, see `training.usable_symbols`; the device
+            of the config is not on this machine; the checkpoint is damaged or belongs to another run; the panel is
+            synthetic; the settings are for prices of another frequency; an invalid horizon or level; the covariates
+            have no value for the rows.
 
     Example:
         >>> from torchcommodity import data
@@ -93,6 +95,7 @@ def fit(
     check_not_synthetic("fit", panel)
     panel = panel if through is None else panel.between(None, through)
     config = add_extra_terms("fit", check_config("fit", config, panel, horizons, levels, symmetry), covariates)
+    resolve_device("fit", config.train.device)  # also for a model without a network, which trains nothing
     check_history("fit", panel, config.model.har)
     check_past("fit", panel, config.model.har, rows=len(panel))
     extra = covariate_variances("fit", panel, config.model.har, covariates)

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -144,11 +145,14 @@ class Forecast:
         """
         import pandas as pd
 
-        matches = [q for q, known in enumerate(self.levels) if math.isclose(level, known)]
+        is_number = isinstance(level, Real)
+        matches = [q for q, known in enumerate(self.levels) if is_number and math.isclose(level, known)]
         if not matches:
-            raise ValueError(f"quantile: level must be one of {', '.join(f'{x:g}' for x in self.levels)}; got {level}")
+            raise ValueError(
+                f"quantile: level must be one of {', '.join(f'{x:g}' for x in self.levels)}; got {level!r}"
+            )
         if horizon not in self.horizons:
-            raise ValueError(f"quantile: horizon must be one of {', '.join(map(str, self.horizons))}; got {horizon}")
+            raise ValueError(f"quantile: horizon must be one of {', '.join(map(str, self.horizons))}; got {horizon!r}")
         prices = self.prices[self.horizons.index(horizon), :, matches[0]].numpy()
         series: pd.Series = pd.Series(prices, index=pd.Index(self.symbols, name="symbol"), name=f"{level:g}")
         return series

@@ -26,6 +26,7 @@ from torchcommodity.models._har_mlp_lstm import HarMlpLstm, HarMlpLstmConfig
 from torchcommodity.models._har_orthogonal_lstm import HarOrthogonalLstm, HarOrthogonalLstmConfig
 from torchcommodity.models._har_regime import HarRegime, HarRegimeConfig
 from torchcommodity.models._har_tcn import HarTcn, HarTcnConfig
+from torchcommodity.opkit.arguments import check_integer
 
 
 class ModelConfig(Protocol):
@@ -142,8 +143,8 @@ def build_model(config: ModelConfig, assets: int, seed: int = 0) -> Any:
         The Module, see `ModelEntry`.
 
     Raises:
-        TypeError: the name of a model instead of its config, which `default_config` returns.
-        ValueError: the config of a model that is not registered.
+        TypeError: the name of a model instead of its config, which `default_config` returns; `assets` is not an int.
+        ValueError: the config of a model that is not registered; `assets` is below 1.
 
     Example:
         >>> build_model(HarLstmConfig(hidden=4), assets=2).head
@@ -153,6 +154,7 @@ def build_model(config: ModelConfig, assets: int, seed: int = 0) -> Any:
         raise TypeError(
             f"build_model: config must be the config of a model; got {config!r}; see default_config({config!r})"
         )
+    check_integer("build_model", 1, assets=assets)
     model = model_entry(model_name(config)).model
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

@@ -21,7 +21,7 @@ from torchcommodity.portfolio._performance import Performance, as_series, perfor
 from torchcommodity.portfolio._selection import PortfolioSelection, portfolio_selection
 from torchcommodity.portfolio._sharpe_difference import SharpeDifference, sharpe_difference
 from torchcommodity.portfolio._tradable_panel import TradablePanel, tradable_panel
-from torchcommodity.portfolio._train import TRADES_PER_ROLL, PortfolioTrainConfig, train
+from torchcommodity.portfolio._train import TRADES_PER_ROLL, PortfolioTrainConfig, check_config, train
 from torchcommodity.training import Progress
 
 TRAINED = "lstm"
@@ -150,11 +150,11 @@ def backtest(
         >>> backtest(panel, PortfolioTrainConfig(epochs=0), costs=[0.0002], first_year=2018)
         PortfolioBacktest(WTI, BRENT; 255 rows 2018-01-02 to 2018-12-28; lstm, untrained, ...)
     """
+    config = check_config("portfolio.backtest", config)
     panel = to_panel(prices, operation="portfolio.backtest")
     check_not_synthetic("portfolio.backtest", panel)
     if not costs:
         raise ValueError("portfolio.backtest: costs must not be empty")
-    config = config or PortfolioTrainConfig()
     tradable = tradable_panel(panel, operation="portfolio.backtest")
     first_year = int(str(panel.dates[-1])[:4]) - TEST_YEARS["daily"] + 1 if first_year is None else first_year
     years = [block.test for block in walk_forward(panel.dates, test_start=first_year, horizon=1)]

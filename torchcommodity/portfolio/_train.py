@@ -49,6 +49,15 @@ class PortfolioTrainConfig:
         check_device("PortfolioTrainConfig", self.device)
 
 
+def check_config(operation: str, config: object) -> PortfolioTrainConfig:
+    """Return the config, or the default one if it is None; TypeError for another type."""
+    if config is None:
+        return PortfolioTrainConfig()
+    if not isinstance(config, PortfolioTrainConfig):
+        raise TypeError(f"{operation}: config must be a PortfolioTrainConfig; got {config!r}")
+    return config
+
+
 class TrainedPortfolio(NamedTuple):
     """Portfolio model, selected epoch (0: untrained), and the outcome of training in words."""
 
@@ -87,7 +96,7 @@ def train(
         model, because the best of many epochs shows a gain by chance alone.
 
     Raises:
-        TypeError: `prices` has another type.
+        TypeError: `prices` or `config` has another type.
         ValueError: the panel is synthetic.
 
     Example:
@@ -96,8 +105,8 @@ def train(
         >>> train(prices, PortfolioTrainConfig(epochs=0)).note
         'not trained (0 epochs)'
     """
+    config = check_config("portfolio.train", config)
     panel = prices if isinstance(prices, TradablePanel) else tradable_panel(prices, operation="portfolio.train")
-    config = config or PortfolioTrainConfig()
     model = _build(config.model, seed)
     inputs = model.inputs(panel.prices[None], panel.rolls[None])
     begin = int(inputs.investable[0].any(-1).to(torch.int8).argmax())

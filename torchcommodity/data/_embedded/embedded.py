@@ -9,6 +9,7 @@ import torch
 from torchcommodity.data._embedded.open_prices import OpenPrices, TableFrequency, read_open_prices
 from torchcommodity.data._errors import DataError, Finding, make_finding, summarize_names
 from torchcommodity.data._inspect.inspect import inspect
+from torchcommodity.data._names import check_several
 from torchcommodity.data._panel import Panel
 from torchcommodity.opkit import MetadataTensor
 
@@ -47,6 +48,7 @@ def embedded(symbols: Sequence[str] | None = None, *, frequency: TableFrequency 
         callers may write to.
 
     Raises:
+        TypeError: one name instead of a list.
         DataError: an unknown symbol; the folder of prices was left out of this copy of the package.
 
     >>> embedded(), embedded(["GOLD"], frequency="monthly").units
@@ -54,6 +56,7 @@ def embedded(symbols: Sequence[str] | None = None, *, frequency: TableFrequency 
     """
     if frequency not in ("daily", "monthly"):
         raise ValueError(f"embedded: frequency must be daily or monthly; got {frequency!r}")
+    check_several("embedded", symbols)
     panel = _panel(frequency, None if symbols is None else tuple(symbols))
     return replace(panel, values=MetadataTensor(panel.values.plain().clone()))  # callers may write into their copy
 
