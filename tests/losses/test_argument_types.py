@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -64,3 +65,42 @@ def test_cost_that_does_not_fit_the_assets_is_refused(cost: Any, error: type[Exc
 def test_cost_is_a_number_or_a_value_for_each_asset(cost: Any) -> None:
     assert losses.portfolio_returns(torch.rand(3), torch.rand(4, 3), cost).shape == (4,)
     assert losses.net_returns(torch.rand(4, 3), torch.rand(4, 3), cost).shape == (4,)
+
+
+@pytest.mark.parametrize(
+    ("function", "settings"),
+    [
+        (losses.sharpe_loss, {"epsilon": "1e-8"}),
+        (losses.sharpe_loss, {"risk_free": "0.02"}),
+        (losses.sortino_loss, {"target": "0"}),
+        (losses.sortino_loss, {"epsilon": "0"}),
+        (losses.cvar_loss, {"level": "0.05"}),
+    ],
+)
+def test_setting_that_is_no_number_is_refused(function: Callable[..., Any], settings: dict[str, str]) -> None:
+    ((name, value),) = settings.items()
+    with pytest.raises(TypeError, match=f"^{function.__name__}: {name} must be a number; got {name}='{value}'$"):
+        function(torch.rand(4), **settings)
+
+
+@pytest.mark.parametrize("number", [0, 0.1, np.float32(0.1), torch.tensor(0.1)])
+def test_setting_may_be_any_number(number: Any) -> None:
+    assert not losses.sharpe_loss(torch.rand(4), risk_free=number, epsilon=number).isnan()
+    assert not losses.sortino_loss(torch.rand(4), target=number, epsilon=number).isnan()
+    assert not losses.cvar_loss(torch.rand(4), number).isnan()
+
+
+@pytest.mark.parametrize("module", [losses.PortfolioReturns, losses.NetReturns, losses.TurnoverCost])
+def test_cost_of_a_module_that_is_no_number_is_refused(module: Any) -> None:
+    with pytest.raises(TypeError, match=f"^{module.__name__}: cost must be a Tensor, or numbers .*; got cost='str'$"):
+        module("x")
+
+
+@pytest.mark.parametrize("name", ["portfolio_returns", "net_returns", "turnover_cost", "turnover"])
+def test_integer_weights_are_refused(name: str) -> None:
+    weights = torch.zeros(3 if name == "portfolio_returns" else (4, 3), dtype=torch.long)
+    costs = {"cost": 0.001} if name == "turnover_cost" else {}
+    with pytest.raises(
+        ValueError, match=f"^{name}: weights must be floating point; got dtype=torch.int64 with weights"
+    ):
+        FUNCTIONS[name](weights[..., :3], torch.rand(4, 3), **costs)

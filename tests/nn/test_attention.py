@@ -158,5 +158,13 @@ def test_cross_asset_attention_rejects_bad_input() -> None:
         nn.CrossAssetAttention(8, 3)
     with pytest.raises(ValueError, match=r"x must be \(\.\.\., N, E\) with E = 8; got x \(3, 4, 7\)"):
         layer(x[..., :7])
+    with pytest.raises(
+        TypeError, match=r"x must be torch.float32, as the weights; got dtype=torch.float64 with x \(3, "
+    ):
+        layer(x.double())
+    with pytest.raises(TypeError, match="CrossAssetAttention: x must be a Tensor; got x='ndarray'"):
+        layer(x.numpy())
+    with torch.autocast("cpu"):
+        assert layer(x.bfloat16()).dtype == torch.bfloat16
     with pytest.raises(ValueError, match=r"dropout must be in \[0, 1\]"):
         nn.CrossAssetAttention(8, 2, dropout=2)

@@ -1,5 +1,7 @@
 """`CorrelationRegime` and `CorrelationConv`."""
 
+from typing import Any
+
 import pytest
 import torch
 from learned_layers import three_symbols
@@ -63,3 +65,37 @@ def test_correlation_regime_and_correlation_conv_reject_bad_input() -> None:
         nn.CorrelationRegime(30, softness=0)
     with pytest.raises(ValueError, match=r"matrices must be \(\.\.\., K, N, N\) with K = 2; got matrices \(1, 3, 3\)"):
         nn.CorrelationConv(2, 4)(torch.ones(1, 3, 3))
+
+
+@pytest.mark.parametrize("layer", [nn.CorrelationRegime, nn.RollingCorrelation])
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"window": 0}, ValueError, "window must be >= 2; got window=0"),
+        ({"window": "60"}, TypeError, "window must be an int; got window='60'"),
+        ({"window": 5, "lag": 0}, ValueError, "lag must be >= 1; got lag=0"),
+        (
+            {"window": 5, "min_periods": 6},
+            ValueError,
+            r"min_periods must be in \[1, window\]; got min_periods=6, window=5",
+        ),
+    ],
+)
+def test_correlation_layers_check_their_rows_at_once(
+    layer: Any, settings: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=f"^{layer.__name__}: {message}$"):
+        layer(**settings)
+
+
+@pytest.mark.parametrize(
+    ("values", "error", "message"),
+    [
+        (torch.ones(30), ValueError, r"prices must be \(\.\.\., T, N\); got prices \(30,\)"),
+        ([[1.0]], TypeError, r"prices must be a Tensor \(\.\.\., T, N\); got prices='list'"),
+    ],
+)
+def test_correlation_regime_refuses_what_are_not_prices(values: Any, error: type[Exception], message: str) -> None:
+    for call in (nn.CorrelationRegime(10), nn.CorrelationRegime(10).regime):
+        with pytest.raises(error, match=f"^CorrelationRegime: {message}$"):
+            call(values)

@@ -254,3 +254,27 @@ def test_fused_operators_are_native_where_the_library_is() -> None:
     if ops.NATIVE:
         for name in ("conv_bn", "linear_bn_relu", "batch_norm_backward"):
             assert "cpu" in opkit.OPERATORS[f"commodity::{name}"].devices
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: nn.ConvBN2d.from_modules(torch.nn.Conv1d(3, 4, 3), torch.nn.BatchNorm1d(4)),  # type: ignore[arg-type]
+            "ConvBN2d: conv must be a torch.nn.Conv2d; got conv='Conv1d'",
+        ),
+        (
+            lambda: nn.ConvBN1d.from_modules(torch.nn.Conv1d(3, 4, 3), torch.nn.BatchNorm2d(4)),  # type: ignore[arg-type]
+            "ConvBN1d: norm must be a torch.nn.BatchNorm1d; got norm='BatchNorm2d'",
+        ),
+        (
+            lambda: nn.LinearBNReLU.from_modules(torch.nn.Conv1d(3, 4, 3), torch.nn.BatchNorm1d(4)),  # type: ignore[arg-type]
+            "LinearBNReLU: linear must be a torch.nn.Linear; got linear='Conv1d'",
+        ),
+        (lambda: nn.LinearBNReLU("3", 4), "LinearBNReLU: in_features must be an int; got in_features='3'"),  # type: ignore[arg-type]
+        (lambda: nn.ConvBN1d(3, "4", 3), "ConvBN1d: out_channels must be an int; got out_channels='4'"),  # type: ignore[arg-type]
+    ],
+)
+def test_fused_layers_refuse_arguments_of_another_type(make: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=f"^{message}$"):
+        make()

@@ -28,3 +28,9 @@ def test_indicators_equal_pandas() -> None:
 def test_indicators_reject_a_period_of_one() -> None:
     with pytest.raises(ValueError, match="Indicators: fast must be >= 2; got fast=1"):
         nn.Indicators(fast=1)
+
+
+@pytest.mark.parametrize("assets", [1, 2])
+def test_indicators_reject_prices_of_other_assets(assets: int) -> None:
+    with pytest.raises(ValueError, match=rf"^Indicators: prices must be .* N = 3, .*; got prices \(10, {assets}\)$"):
+        nn.Indicators(assets=3)(torch.ones(10, assets))

@@ -2,6 +2,7 @@
 
 import copy
 import re
+from typing import Any
 
 import pytest
 import torch
@@ -126,3 +127,11 @@ def test_constraints_reject_bad_values() -> None:
         nn.orthogonal_gates(torch.nn.LSTM(3, 5))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="lstm must not be parametrized already"):
         nn.orthogonal_gates(nn.orthogonal_gates(nn.LSTM(3, 5)))
+
+
+@pytest.mark.parametrize("unit", ["1", [1.0], None])
+def test_positive_refuses_a_unit_that_is_no_number(unit: Any) -> None:
+    with pytest.raises(
+        TypeError, match=f"^Positive: unit must be a number or a Tensor; got unit={re.escape(repr(unit))}$"
+    ):
+        nn.Positive(unit)

@@ -227,3 +227,19 @@ def test_recurrent_operators_refuse_a_state_that_is_no_pair(function: Any, hx: A
         function(torch.zeros(2, 4), hx, *weights)
     with pytest.raises(TypeError, match=f"{name}: input must be a Tensor; got input='list'"):
         function([1.0], (torch.zeros(2, 3), torch.zeros(2, 3)), *weights)
+
+
+@pytest.mark.parametrize(
+    ("hx", "received"),
+    [
+        (torch.zeros(1, 2, 5), r"hx \(1, 2, 5\)"),
+        ((torch.zeros(1, 2, 5),), r"hx=\('Tensor',\)"),
+        ((torch.zeros(1, 2, 5), 0.0), r"hx=\('Tensor', 'float'\)"),
+        (0.0, "hx='float'"),
+    ],
+)
+@pytest.mark.parametrize("layer", [nn.LSTM(3, 5), nn.LLTM(3, 5)], ids=["LSTM", "LLTM"])
+def test_recurrent_layers_refuse_a_state_that_is_no_pair(layer: torch.nn.Module, hx: Any, received: str) -> None:
+    expected = rf"^{type(layer).__name__}: hx must be a pair of Tensors, \(h, c\); got {received}$"
+    with pytest.raises(TypeError, match=expected):
+        layer(torch.zeros(7, 2, 3), hx)

@@ -205,3 +205,16 @@ def test_scalar_tensor_under_every_torch_function() -> None:
 def test_override_coverage_refuses_what_makes_no_tensors() -> None:
     with pytest.raises(TypeError, match=r"override_coverage: make must be a function of a Tensor.*; got make='int'"):
         opkit.override_coverage(3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: LoggingTensor("abc"), "LoggingTensor: data must be a Tensor, or numbers .*; got data='str'"),
+        (lambda: MetadataTensor("abc"), "MetadataTensor: data must be a Tensor, or numbers .*; got data='str'"),
+        (lambda: ScalarTensor(2, [1.0]), r"ScalarTensor: value must be a number or a Tensor .*; got value=\[1.0\]"),  # type: ignore[arg-type]
+    ],
+)
+def test_tensor_types_refuse_data_that_are_no_numbers(make: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=f"^{message}$"):
+        make()

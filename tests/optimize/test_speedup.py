@@ -1,5 +1,7 @@
 """Speedup: interval of the ratio of medians."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -23,3 +25,11 @@ def test_speedup_of_interleaved_calls() -> None:
 def test_speedup_rejects_fewer_than_five_rounds() -> None:
     with pytest.raises(ValueError, match="5 or more rounds; got 4, 4"):
         speedup(np.ones(4), np.ones(4))
+
+
+@pytest.mark.parametrize(
+    ("rounds", "error", "message"), [(0, ValueError, ">= 1; got rounds=0"), ("5", TypeError, "an int; got rounds='5'")]
+)
+def test_interleaved_calls_need_a_round(rounds: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=f"^time_interleaved: rounds must be {message}$"):
+        time_interleaved({"call": lambda: None}, rounds)

@@ -1,6 +1,9 @@
 """`gradient_penalty`: by finite differences, and its double backward through the operators."""
 
+from typing import Any
+
 import numpy as np
+import pytest
 import torch
 from torch import Tensor
 
@@ -56,3 +59,39 @@ def test_gradient_penalty_takes_a_critic_of_features() -> None:
     critic = torch.nn.Linear(5, 1)  # (B, F) -> (B, 1), as in the paper's first listing
     expected = (critic.weight.norm() - 1).square()
     torch.testing.assert_close(gradient_penalty(critic, torch.randn(8, 5), torch.randn(8, 5)), expected)
+
+
+def _critic(x: Tensor) -> Tensor:
+    return x[:, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("critic", "real", "fake", "error", "message"),
+    [
+        (
+            _critic,
+            torch.ones(8, 6, 2),
+            torch.ones(4, 6, 2),
+            ValueError,
+            r"same shape; got real \(8, 6, 2\), fake \(4, 6",
+        ),
+        (
+            _critic,
+            torch.ones(4, 6, 2).long(),
+            torch.ones(4, 6, 2),
+            TypeError,
+            "real must be floating-point; got dtype=",
+        ),
+        (_critic, torch.ones(4, 6, 2), [[[1.0]]], TypeError, "fake must be a Tensor; got fake='list'"),
+        (
+            "critic",
+            torch.ones(4, 6, 2),
+            torch.ones(4, 6, 2),
+            TypeError,
+            "critic must be a function .*; got critic='critic'",
+        ),
+    ],
+)
+def test_gradient_penalty_refuses(critic: Any, real: Any, fake: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=f"^gradient_penalty: .*{message}"):
+        gradient_penalty(critic, real, fake)

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from torchcommodity.opkit.arguments import check_tensor, raise_invalid
+from torchcommodity.opkit.arguments import check_tensor, raise_invalid, to_tensor
 
 Cost = Tensor | float
 
@@ -35,7 +35,7 @@ def turnover_cost(
 
     Raises:
         TypeError: weights, returns or rolls are not Tensors, or a cost is neither a number nor a Tensor.
-        ValueError: shapes do not match.
+        ValueError: shapes do not match, or the weights are not floating point.
 
     References:
         Moody, Wu, Liao, Saffell (1998). Performance functions and reinforcement learning for trading systems and
@@ -110,7 +110,7 @@ class _Costs(nn.Module):
             if isinstance(value, (int, float)):
                 setattr(self, name, float(value))
             else:
-                self.register_buffer(name, torch.as_tensor(value))
+                self.register_buffer(name, to_tensor(type(self).__name__, name, value))
 
     def costs_like(self, weights: Tensor) -> tuple[Cost, Cost]:
         """Cost and roll cost in the dtype and on the device of the weights."""
@@ -196,9 +196,16 @@ def check_cost(operation: str, weights: Tensor, **costs: Cost) -> None:
             raise_invalid(operation, rule, **{name: cost}, weights=weights)
 
 
+def check_weights(operation: str, weights: Tensor) -> None:
+    """Raise ValueError unless the weights are floating point: as integers, fractions of wealth would all be 0."""
+    if not weights.is_floating_point():
+        raise_invalid(operation, "weights must be floating point", dtype=weights.dtype, weights=weights)
+
+
 def _check(operation: str, weights: Tensor, returns: Tensor, rolls: Tensor | None) -> None:
     shapes = {"weights": weights, "returns": returns} | ({} if rolls is None else {"rolls": rolls})
     check_tensor(operation, **shapes)
+    check_weights(operation, weights)
     same = len({tuple(x.shape[-2:]) for x in shapes.values()}) == 1
     # the number of axes too: weights (B, N) would pass for (T, N) where B = T
     if weights.dim() < 2 or weights.dim() != returns.dim() or not same:

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from torchcommodity.losses._moments import check_returns, reduce_rows
+from torchcommodity.losses._moments import check_numbers, check_returns, reduce_rows
 from torchcommodity.losses._reduction import Reduction
 from torchcommodity.opkit.arguments import raise_invalid
 
@@ -31,7 +31,7 @@ def cvar_loss(
         for T = 1, where it is the loss itself.
 
     Raises:
-        TypeError: `returns` is not a Tensor.
+        TypeError: `returns` is not a Tensor, or level is not a number.
         ValueError: `returns` is not floating point (..., T), level is outside [0, 1), or reduction is unknown.
 
     References:
@@ -44,6 +44,7 @@ def cvar_loss(
         tensor(0.0300)
     """
     check_returns("cvar_loss", returns)
+    check_numbers("cvar_loss", level=level)
     if not 0 <= level < 1:
         raise_invalid("cvar_loss", "level must be in [0, 1)", level=level)
     valid = ~returns.isnan()

@@ -1,5 +1,8 @@
 """Moments of returns along the last axis, with missing values and with finite gradients at zero variance."""
 
+from numbers import Real
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -37,3 +40,10 @@ def check_returns(operation: str, returns: Tensor) -> None:
     if returns.dim() < 1 or returns.shape[-1] < 1 or not returns.is_floating_point():
         rule = "returns must be floating point (..., T) with T >= 1"
         raise_invalid(operation, rule, dtype=returns.dtype, returns=returns)
+
+
+def check_numbers(operation: str, **settings: Any) -> None:
+    """Raise TypeError unless every setting is a number, or a Tensor, which may have a gradient."""
+    for name, value in settings.items():
+        if not isinstance(value, (Real, Tensor)):
+            raise_invalid(operation, f"{name} must be a number", TypeError, **{name: value})

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, distributed
 
-from torchcommodity.losses._moments import check_returns, count_mean_squares
+from torchcommodity.losses._moments import check_numbers, check_returns, count_mean_squares
 from torchcommodity.losses._sharpe import EPSILON
 from torchcommodity.opkit.arguments import raise_invalid
 
@@ -57,6 +57,7 @@ class PooledSharpe:
     def __init__(
         self, *, risk_free: float = 0.0, epsilon: float = EPSILON, unbiased: bool = True, averaged: bool = True
     ) -> None:
+        check_numbers("PooledSharpe", risk_free=risk_free, epsilon=epsilon)
         if not epsilon >= 0:  # NaN too
             raise_invalid("PooledSharpe", "epsilon must be >= 0", epsilon=epsilon)
         self.risk_free, self.epsilon, self.unbiased, self.averaged = risk_free, epsilon, unbiased, averaged

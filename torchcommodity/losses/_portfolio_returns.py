@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor, nn
 
-from torchcommodity.losses._costs import Cost, check_cost, traded, zero_missing
-from torchcommodity.opkit.arguments import check_tensor, raise_invalid
+from torchcommodity.losses._costs import Cost, check_cost, check_weights, traded, zero_missing
+from torchcommodity.opkit.arguments import check_tensor, raise_invalid, to_tensor
 
 
 def portfolio_returns(
@@ -35,7 +35,7 @@ def portfolio_returns(
 
     Raises:
         TypeError: weights or returns are not Tensors, or the cost is neither a number nor a Tensor.
-        ValueError: shapes do not match, or T = 0.
+        ValueError: shapes do not match, T = 0, or the weights are not floating point.
 
     Example:
         >>> import torch
@@ -77,7 +77,7 @@ class PortfolioReturns(nn.Module):
         if isinstance(cost, (int, float)):
             self.cost = cost
         else:
-            self.register_buffer("cost", torch.as_tensor(cost))
+            self.register_buffer("cost", to_tensor("PortfolioReturns", "cost", cost))
         self.rebalance = rebalance
 
     def forward(self, weights: Tensor, returns: Tensor) -> Tensor:
@@ -100,6 +100,7 @@ def _drift(
 
 def _check(weights: Tensor, returns: Tensor) -> None:
     check_tensor("portfolio_returns", weights=weights, returns=returns)
+    check_weights("portfolio_returns", weights)
     expected = (*returns.shape[:-2], *returns.shape[-1:])
     if returns.dim() < 2 or returns.shape[-2] < 1 or weights.shape != expected:
         rule = (

@@ -2,7 +2,7 @@
 
 from torch import Tensor, nn
 
-from torchcommodity.losses._moments import check_returns, count_mean_squares, reduce_rows, safe_sqrt
+from torchcommodity.losses._moments import check_numbers, check_returns, count_mean_squares, reduce_rows, safe_sqrt
 from torchcommodity.losses._reduction import Reduction
 from torchcommodity.opkit.arguments import raise_invalid
 
@@ -36,7 +36,7 @@ def sharpe_loss(
         are finite at zero variance, for one asset and for T = 1.
 
     Raises:
-        TypeError: `returns` is not a Tensor.
+        TypeError: `returns` is not a Tensor, or risk_free or epsilon is not a number.
         ValueError: `returns` is not floating point (..., T), epsilon is negative, or reduction is unknown.
 
     References:
@@ -51,6 +51,7 @@ def sharpe_loss(
         tensor([-0.5000, -1.0000])
     """
     check_returns("sharpe_loss", returns)
+    check_numbers("sharpe_loss", risk_free=risk_free, epsilon=epsilon)
     if not epsilon >= 0:  # NaN too
         raise_invalid("sharpe_loss", "epsilon must be >= 0", epsilon=epsilon)
     returns = returns.reshape(-1) if pooled else returns

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from torchcommodity.losses._moments import check_returns, count_mean_squares, reduce_rows, safe_sqrt
+from torchcommodity.losses._moments import check_numbers, check_returns, count_mean_squares, reduce_rows, safe_sqrt
 from torchcommodity.losses._reduction import Reduction
 from torchcommodity.losses._sharpe import EPSILON
 from torchcommodity.opkit.arguments import raise_invalid
@@ -30,7 +30,7 @@ def sortino_loss(
         asset and for T = 1.
 
     Raises:
-        TypeError: `returns` is not a Tensor.
+        TypeError: `returns` is not a Tensor, or target or epsilon is not a number.
         ValueError: `returns` is not floating point (..., T), epsilon is negative, or reduction is unknown.
 
     References:
@@ -43,6 +43,7 @@ def sortino_loss(
         tensor(-1.)
     """
     check_returns("sortino_loss", returns)
+    check_numbers("sortino_loss", target=target, epsilon=epsilon)
     if not epsilon >= 0:  # NaN too
         raise_invalid("sortino_loss", "epsilon must be >= 0", epsilon=epsilon)
     count, mean, _ = count_mean_squares(returns)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from torchcommodity.opkit.arguments import check_integer, raise_invalid
+from torchcommodity.opkit.arguments import check_integer, check_tensor, raise_invalid
 
 
 class CrossAssetAttention(nn.Module):
@@ -36,7 +36,8 @@ class CrossAssetAttention(nn.Module):
     Raises:
         ValueError: E is not a multiple of `num_heads`, dropout is outside [0, 1], x is not (..., N, E), or the mask
             does not broadcast to (..., heads, N, N).
-        TypeError: the mask is neither bool nor floating-point.
+        TypeError: x has another dtype than the weights, outside autocast, or the mask is neither bool nor
+            floating-point.
 
     References:
         Vaswani et al. (2017). Attention is all you need. arXiv:1706.03762.
@@ -95,8 +96,7 @@ class CrossAssetAttention(nn.Module):
             mask: broadcasts to (..., heads, N, N), such as (N, N), (heads, N, N), or (B, T, 1, N, N) for one per row.
                 Bool: True where asset i attends to asset j. Floating-point: added to the scores; -inf excludes j.
         """
-        if x.dim() < 2 or x.shape[-1] != self.embed_dim:
-            raise_invalid("CrossAssetAttention", f"x must be (..., N, E) with E = {self.embed_dim}", x=x)
+        self._check_input(x)
         rows = x.reshape(-1, *x.shape[-2:])  # (M, N, E): with more axes, Inductor's attention misreads the mask
         missing = rows.isnan().any(-1, keepdim=True)  # (M, N, 1)
         q, k, v = self._heads(rows.masked_fill(missing, 0.0))
@@ -105,6 +105,14 @@ class CrossAssetAttention(nn.Module):
         y = F.scaled_dot_product_attention(q, k, v, scores, dropout).masked_fill(empty, 0.0)  # (M, heads, N, d)
         out = self.out_proj(y.transpose(1, 2).flatten(2)).masked_fill(missing | empty.all(1), 0.0)
         return out.reshape(x.shape)  # type: ignore[no-any-return]
+
+    def _check_input(self, x: Tensor) -> None:
+        check_tensor("CrossAssetAttention", x=x)
+        if x.dim() < 2 or x.shape[-1] != self.embed_dim:
+            raise_invalid("CrossAssetAttention", f"x must be (..., N, E) with E = {self.embed_dim}", x=x)
+        dtype = self.in_proj_weight.dtype
+        if x.dtype != dtype and (x.is_meta or not torch.is_autocast_enabled(x.device.type)):
+            raise_invalid("CrossAssetAttention", f"x must be {dtype}, as the weights", TypeError, dtype=x.dtype, x=x)
 
     def _flatten_mask(self, x: Tensor, mask: Tensor | None) -> Tensor | None:
         """A mask that broadcasts to (M, heads, N, N)."""

@@ -8,8 +8,8 @@ from torch.nn import functional as F
 from torch.nn.utils.parametrize import register_parametrization
 
 from torchcommodity.nn._parametrizations import Positive
-from torchcommodity.nn._rolling_correlation import Correlations, RollingCorrelation
-from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.nn._rolling_correlation import Correlations, RollingCorrelation, check_windows
+from torchcommodity.opkit.arguments import check_panel, raise_invalid
 from torchcommodity.ops import correlation_regime, linear_recurrence
 
 
@@ -66,6 +66,7 @@ class CorrelationRegime(nn.Module):
         softness: float = 0.02,
     ) -> None:
         super().__init__()
+        check_windows("CorrelationRegime", window, min_periods, lag)
         if not softness > 0:
             raise_invalid("CorrelationRegime", "softness must be > 0", softness=softness)
         self.correlations = RollingCorrelation(window, min_periods=min_periods, lag=lag)
@@ -89,6 +90,7 @@ class CorrelationRegime(nn.Module):
         return correlation_regime(correlation, float(self.threshold), self.correlations.lag).regime
 
     def _correlations(self, prices: Tensor) -> Correlations:
+        check_panel("CorrelationRegime", prices=prices)
         rows = self.correlations.window  # leading NaN rows: a panel shorter than the window is warm-up, not an error
         padded: Correlations = self.correlations(F.pad(prices, (0, 0, rows, 0), value=torch.nan))
         return Correlations(padded.correlation[..., rows:, :, :], padded.shift[..., rows:], padded.regime[..., rows:])

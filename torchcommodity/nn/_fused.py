@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from torchcommodity import ops
-from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.opkit.arguments import check_integer, raise_invalid
 from torchcommodity.ops import BatchNormOutput, ConvolutionSize
 
 Convolution = nn.Conv1d | nn.Conv2d
@@ -75,6 +75,7 @@ class ConvBN1d(_ConvBN):
         dtype: Any = None,
     ) -> None:
         factory = {"device": device, "dtype": dtype}
+        check_integer("ConvBN1d", 1, in_channels=in_channels, out_channels=out_channels)
         conv = nn.Conv1d(in_channels, out_channels, kernel_size, stride, 0, dilation, groups, bias, **factory)
         norm = nn.BatchNorm1d(out_channels, eps, momentum, affine, track_running_stats, **factory)
         super().__init__(conv, norm, padding)
@@ -82,7 +83,7 @@ class ConvBN1d(_ConvBN):
     @classmethod
     def from_modules(cls, conv: nn.Conv1d, norm: nn.BatchNorm1d) -> "ConvBN1d":
         """Fuse two torch layers, sharing their parameters and running statistics."""
-        return _from_modules(cls, conv, norm)  # type: ignore[no-any-return]
+        return _from_modules(cls, conv, norm, (nn.Conv1d, nn.BatchNorm1d))  # type: ignore[no-any-return]
 
 
 class ConvBN2d(_ConvBN):
@@ -119,6 +120,7 @@ class ConvBN2d(_ConvBN):
         dtype: Any = None,
     ) -> None:
         factory = {"device": device, "dtype": dtype}
+        check_integer("ConvBN2d", 1, in_channels=in_channels, out_channels=out_channels)
         conv = nn.Conv2d(in_channels, out_channels, kernel_size, stride, 0, dilation, groups, bias, **factory)
         norm = nn.BatchNorm2d(out_channels, eps, momentum, affine, track_running_stats, **factory)
         super().__init__(conv, norm, padding)
@@ -126,7 +128,7 @@ class ConvBN2d(_ConvBN):
     @classmethod
     def from_modules(cls, conv: nn.Conv2d, norm: nn.BatchNorm2d) -> "ConvBN2d":
         """Fuse two torch layers, sharing their parameters and running statistics."""
-        return _from_modules(cls, conv, norm)  # type: ignore[no-any-return]
+        return _from_modules(cls, conv, norm, (nn.Conv2d, nn.BatchNorm2d))  # type: ignore[no-any-return]
 
 
 class LinearBNReLU(nn.Module):
@@ -159,12 +161,14 @@ class LinearBNReLU(nn.Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
+        check_integer("LinearBNReLU", 1, in_features=in_features, out_features=out_features)
         self.linear = nn.Linear(in_features, out_features, bias, device, dtype)
         self.norm = nn.BatchNorm1d(out_features, eps, momentum, affine, track_running_stats, device, dtype)
 
     @classmethod
     def from_modules(cls, linear: nn.Linear, norm: nn.BatchNorm1d) -> "LinearBNReLU":
         """Fuse two torch layers, sharing their parameters and running statistics."""
+        _check_kinds("LinearBNReLU", {"linear": (linear, nn.Linear), "norm": (norm, nn.BatchNorm1d)})
         if linear.out_features != norm.num_features:
             rule = "norm.num_features must equal linear.out_features"
             raise_invalid("LinearBNReLU", rule, linear=linear, norm=norm)
@@ -180,7 +184,16 @@ class LinearBNReLU(nn.Module):
         return result.output
 
 
-def _from_modules(cls: Any, conv: Any, norm: Any) -> Any:
+def _check_kinds(layer: str, modules: dict[str, tuple[nn.Module, type[nn.Module]]]) -> None:
+    for name, (module, kind) in modules.items():
+        if not isinstance(module, kind):
+            raise_invalid(
+                layer, f"{name} must be a torch.nn.{kind.__name__}", TypeError, **{name: type(module).__name__}
+            )
+
+
+def _from_modules(cls: Any, conv: Any, norm: Any, kinds: tuple[type[nn.Module], type[nn.Module]]) -> Any:
+    _check_kinds(cls.__name__, {"conv": (conv, kinds[0]), "norm": (norm, kinds[1])})
     if conv.out_channels != norm.num_features:
         raise_invalid(cls.__name__, "norm.num_features must equal conv.out_channels", conv=conv, norm=norm)
     if conv.padding_mode != "zeros":

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn.utils.parametrize import register_parametrization
 
 from torchcommodity.nn._parametrizations import Positive
-from torchcommodity.opkit.arguments import check_integer, check_panel
+from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
 from torchcommodity.ops import indicators
 
 AVERAGES = ("rsi", "fast", "slow", "signal")
@@ -33,7 +33,7 @@ class Indicators(nn.Module):
     slow is the fast one.
 
     Raises:
-        ValueError, TypeError: a period is below 2, or prices are not a floating-point panel.
+        ValueError, TypeError: a period is below 2, or prices are not a floating-point panel of `assets` columns.
 
     References:
         Wilder (1978). New Concepts in Technical Trading Systems. ISBN 0894590278.
@@ -73,6 +73,9 @@ class Indicators(nn.Module):
         valid = prices.isfinite() & (prices > 0)
         logs = prices.where(valid, 1.0).log().where(valid, torch.nan)
         weight = -torch.expm1(-math.log(2) / self.halflife.to(prices))  # (4, 1) or (4, N)
+        if weight.shape[1] not in (1, prices.shape[-1]):
+            rule = f"prices must be (..., T, N) with N = {weight.shape[1]}, which have a half-life each"
+            raise_invalid("Indicators", rule, prices=prices)
         rsi = indicators.rsi(prices.where(valid, torch.nan), 1 / weight[0], mode="pandas")
         macd = indicators.macd(logs, *(2 / weight[1:] - 1), mode="pandas")
         return torch.stack([rsi, macd.macd, macd.macdhist], -1)

@@ -4,6 +4,7 @@
 """
 
 import math
+from numbers import Real
 
 import torch
 from torch import Tensor, nn
@@ -28,6 +29,7 @@ class Positive(nn.Module):
 
     Raises:
         ValueError: `unit` or an assigned value is not positive.
+        TypeError: `unit` is neither a number nor a Tensor.
 
     References:
         Dugas et al. (2001). Incorporating second-order functional knowledge for better option pricing. NIPS 13.
@@ -48,6 +50,8 @@ class Positive(nn.Module):
 
     def __init__(self, unit: float | Tensor = 1.0) -> None:
         super().__init__()
+        if not isinstance(unit, (int, float, Real, Tensor)):
+            raise_invalid("Positive", "unit must be a number or a Tensor", TypeError, unit=unit)
         value = unit.detach().clone() if isinstance(unit, Tensor) else torch.tensor(unit, dtype=torch.double)
         _check("Positive", "unit must be finite and > 0", "unit", value, value.isfinite() & (value > 0))
         if isinstance(unit, Tensor):

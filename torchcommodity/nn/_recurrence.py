@@ -40,10 +40,18 @@ def zero_state(x: Tensor, *shape: int) -> State:
     return zeros, zeros
 
 
+def _check_pair(layer: str, hx: Any) -> None:
+    items = hx if isinstance(hx, (tuple, list)) else ()
+    if not (len(items) == 2 and all(isinstance(state, Tensor) for state in items)):
+        got = hx if isinstance(hx, Tensor) else tuple(type(state).__name__ for state in items) or type(hx).__name__
+        raise_invalid(layer, "hx must be a pair of Tensors, (h, c)", TypeError, hx=got)
+
+
 def initial_state(layer: str, x: Tensor, hx: State | None, layers: int, hidden: int) -> State:  # (layers, B, H) each
     """`hx`, checked, or zeros."""
     if hx is None:
         return zero_state(x, layers, x.shape[0], hidden)
+    _check_pair(layer, hx)
     h, c = (state.unsqueeze(1) if state.dim() == 2 else state for state in hx)
     for name, state in {"h": h, "c": c}.items():
         if tuple(state.shape) != (layers, x.shape[0], hidden):

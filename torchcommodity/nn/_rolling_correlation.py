@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from torch import Tensor, nn
 
+from torchcommodity.opkit.arguments import check_integer, raise_invalid
 from torchcommodity.ops import correlation_regime, log_returns, rolling_correlation
 
 
@@ -36,7 +37,8 @@ class RollingCorrelation(nn.Module):
         for `lag` rows more; the regime starts at 0. Correlations and shift are differentiable, the regime is a count.
 
     Raises:
-        ValueError, TypeError: those of `rolling_correlation` and `correlation_regime`, when the layer is called.
+        ValueError, TypeError: window, min_periods or lag is out of range; when the layer is called, those of
+            `rolling_correlation` and `correlation_regime`.
 
     Example:
         >>> import torch
@@ -59,6 +61,7 @@ class RollingCorrelation(nn.Module):
         packed: bool = False,
     ) -> None:
         super().__init__()
+        check_windows("RollingCorrelation", window, min_periods, lag)
         self.window, self.min_periods = window, min_periods
         self.threshold, self.lag, self.packed = threshold, lag, packed
 
@@ -73,3 +76,11 @@ class RollingCorrelation(nn.Module):
             f"window={self.window}, min_periods={self.min_periods}, threshold={self.threshold}, lag={self.lag}, "
             f"packed={self.packed}"
         )
+
+
+def check_windows(layer: str, window: int, min_periods: int | None, lag: int) -> None:
+    """Check the numbers of rows, as far as the prices are not needed."""
+    check_integer(layer, 2, window=window)
+    check_integer(layer, 1, min_periods=window if min_periods is None else min_periods, lag=lag)
+    if min_periods is not None and min_periods > window:
+        raise_invalid(layer, "min_periods must be in [1, window]", min_periods=min_periods, window=window)

@@ -16,6 +16,7 @@ from torch.overrides import TorchFunctionMode, resolve_name
 from torch.utils._pytree import tree_leaves
 
 from torchcommodity.opkit._implements import dispatch
+from torchcommodity.opkit.arguments import to_tensor
 
 LOGGER = logging.getLogger("torchcommodity.opkit")
 
@@ -101,8 +102,7 @@ class LoggingTensor(torch.Tensor):
 
     @staticmethod
     def __new__(cls, data: Any) -> LoggingTensor:
-        tensor = data if isinstance(data, Tensor) else torch.as_tensor(data)
-        return tensor.as_subclass(cls)
+        return to_tensor("LoggingTensor", "data", data).as_subclass(cls)
 
     @classmethod
     def __torch_function__(

@@ -10,7 +10,7 @@ import torch
 from torch.utils._pytree import tree_map_only
 
 from torchcommodity.opkit._implements import as_plain, dispatch, implements
-from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.opkit.arguments import raise_invalid, to_tensor
 
 CONCATENATING = (
     torch.cat, torch.concat, torch.concatenate, torch.stack, torch.hstack, torch.vstack, torch.dstack,
@@ -40,7 +40,8 @@ class MetadataTensor(torch.Tensor):
     NaN: unchanged. Devices: all. Differentiable through the functions applied.
 
     Raises:
-        TypeError: one mapping `metadata={...}` instead of entries by name; an entry dtype, device or requires_grad.
+        TypeError: one mapping `metadata={...}` instead of entries by name; an entry dtype, device or requires_grad;
+            data that `torch.as_tensor` does not take.
 
     References:
         https://docs.pytorch.org/docs/stable/notes/extending.html#extending-torch-python-api
@@ -62,7 +63,7 @@ class MetadataTensor(torch.Tensor):
         if settings := [name for name in ("dtype", "device", "requires_grad") if name in metadata]:
             rule = f"{settings[0]} is not an entry: pass a tensor that has it, torch.as_tensor(data, {settings[0]}=...)"
             raise_invalid("MetadataTensor", rule, TypeError, **{settings[0]: metadata[settings[0]]})
-        tensor = as_plain(data) if isinstance(data, torch.Tensor) else torch.as_tensor(data)
+        tensor = as_plain(data) if isinstance(data, torch.Tensor) else to_tensor("MetadataTensor", "data", data)
         result = tensor.as_subclass(type(data) if isinstance(data, cls) else cls)
         result._metadata = metadata
         return result

@@ -1,6 +1,7 @@
 """A multiple of the identity matrix that is stored as one number, such as a shrinkage target."""
 
 from collections.abc import Callable, Iterable, Mapping
+from numbers import Real
 from typing import Any
 
 import torch
@@ -8,7 +9,7 @@ from torch import Tensor
 from torch.utils._pytree import tree_map
 
 from torchcommodity.opkit._implements import dispatch, implements
-from torchcommodity.opkit.arguments import check_integer
+from torchcommodity.opkit.arguments import check_integer, raise_invalid
 
 
 class ScalarTensor:
@@ -23,7 +24,7 @@ class ScalarTensor:
         value: c, a number or a Tensor of one element, which may require a gradient.
 
     Raises:
-        TypeError: `size` is not an integer.
+        TypeError: `size` is not an integer, or `value` neither a number nor a Tensor.
         ValueError: `size` is negative, `value` has more than one element, or the sizes of two operands differ.
 
     References:
@@ -41,6 +42,9 @@ class ScalarTensor:
 
     def __init__(self, size: int, value: float | Tensor) -> None:
         check_integer("ScalarTensor", 0, size=size)
+        if not isinstance(value, (Real, Tensor)):
+            rule = "value must be a number or a Tensor of one element"
+            raise_invalid("ScalarTensor", rule, TypeError, value=value)
         if isinstance(value, Tensor) and value.numel() != 1:
             raise ValueError(f"ScalarTensor: value must have one element; got shape {tuple(value.shape)}")
         self.size, self.value = size, value.reshape(()) if isinstance(value, Tensor) else float(value)

@@ -14,7 +14,15 @@ from torch._subclasses.fake_tensor import FakeTensor
 
 from torchcommodity.opkit._torch_private import transforms_active
 
-__all__ = ["as_parameter", "check_integer", "check_panel", "check_tensor", "check_values", "raise_invalid"]
+__all__ = [
+    "as_parameter",
+    "check_integer",
+    "check_panel",
+    "check_tensor",
+    "check_values",
+    "raise_invalid",
+    "to_tensor",
+]
 
 
 def raise_invalid(operator: str, expected: str, error: type[Exception] = ValueError, /, **received: Any) -> NoReturn:
@@ -97,6 +105,27 @@ def check_integer(operator: str, minimum: int, *, maximum: int | None = None, **
         if value < minimum or (maximum is not None and value > maximum):
             bounds = f">= {minimum}" if maximum is None else f"in [{minimum}, {maximum}]"
             raise_invalid(operator, f"{name} must be {bounds}", **{name: value})
+
+
+def to_tensor(operator: str, name: str, value: Any) -> Tensor:
+    """The argument `name`, a Tensor or what `torch.as_tensor` takes, as a Tensor.
+
+    Raises:
+        TypeError, ValueError: torch.as_tensor does not take the value.
+
+    Example:
+        >>> to_tensor("PortfolioReturns", "cost", "2 bp")
+        Traceback (most recent call last):
+        TypeError: PortfolioReturns: cost must be a Tensor, or numbers that torch.as_tensor takes; got cost='str'
+    """
+    if isinstance(value, Tensor):
+        return value
+    try:
+        return torch.as_tensor(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        kind = ValueError if isinstance(error, ValueError) else TypeError
+        rule = f"{name} must be a Tensor, or numbers that torch.as_tensor takes"
+        raise_invalid(operator, rule, kind, **{name: type(value).__name__})
 
 
 def as_parameter(value: Tensor | float, dtype: torch.dtype, device: torch.device) -> Tensor:

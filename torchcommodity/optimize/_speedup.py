@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from torchcommodity.opkit.arguments import check_integer
+
 Times = npt.NDArray[np.float64]  # seconds of each call
 
 
@@ -32,10 +34,14 @@ def time_interleaved(calls: Mapping[str, Callable[[], Any]], rounds: int) -> dic
 
     Args:
         calls: functions without arguments, by name. On a GPU a call ends with `torch.cuda.synchronize()`.
-        rounds: R timed calls of each.
+        rounds: R timed calls of each, >= 1.
 
     Returns:
         Seconds of every call (R,), by name, for `speedup`.
+
+    Raises:
+        TypeError: `rounds` is not an int.
+        ValueError: `rounds` is below 1.
 
     Example:
         >>> import torch
@@ -44,6 +50,7 @@ def time_interleaved(calls: Mapping[str, Callable[[], Any]], rounds: int) -> dic
         >>> times["einsum"].shape
         (5,)
     """
+    check_integer("time_interleaved", 1, rounds=rounds)
     seconds: dict[str, list[float]] = {name: [] for name in calls}
     for call in calls.values():
         call()

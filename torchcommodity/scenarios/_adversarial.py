@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from torchcommodity.models import ScenarioCritic, ScenarioGenerator
+from torchcommodity.opkit.arguments import check_tensor, raise_invalid
 from torchcommodity.training import Progress, check_device, fabric_device
 
 
@@ -54,6 +55,10 @@ def gradient_penalty(
         scale: unit of each asset, a standard deviation.
         share: random weight of the real window; None draws one per window, uniform on [0, 1], as the paper does.
 
+    Raises:
+        TypeError: the critic is not a function, or real or fake is not a floating-point Tensor.
+        ValueError: real and fake have different shapes.
+
     References:
         Gulrajani, Ahmed, Arjovsky, Dumoulin, Courville (2017). Improved training of Wasserstein GANs. NeurIPS.
         arXiv:1704.00028, equation 3.
@@ -65,12 +70,24 @@ def gradient_penalty(
         >>> gradient_penalty(linear, real, fake, torch.ones(5), torch.rand(4, 1, 1))
         tensor(0.)
     """
+    _check_windows(critic, real, fake)
     if share is None:
         share = torch.rand_like(real.flatten(1)[:, 0]).view(-1, *[1] * (real.dim() - 1))
     x = ((share * real + (1 - share) * fake) / scale).detach().requires_grad_()
     (gradient,) = torch.autograd.grad(critic(x * scale).sum(), x, create_graph=True)
     norm: Tensor = torch.linalg.vector_norm(gradient.flatten(1), dim=1)
     return (norm - 1).square().mean()
+
+
+def _check_windows(critic: Callable[[Tensor], Tensor], real: Tensor, fake: Tensor) -> None:
+    if not callable(critic):
+        raise_invalid("gradient_penalty", "critic must be a function of log-returns", TypeError, critic=critic)
+    check_tensor("gradient_penalty", real=real, fake=fake)
+    for name, x in (("real", real), ("fake", fake)):
+        if not x.is_floating_point():
+            raise_invalid("gradient_penalty", f"{name} must be floating-point", TypeError, dtype=x.dtype, **{name: x})
+    if real.shape != fake.shape:
+        raise_invalid("gradient_penalty", "real and fake must have the same shape", real=real, fake=fake)
 
 
 def train_adversarially(

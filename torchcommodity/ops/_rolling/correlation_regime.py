@@ -1,6 +1,7 @@
 """Regimes of a correlation structure: how far it has shifted, and a running regime number."""
 
 import math
+from numbers import Real
 from typing import NamedTuple
 
 import torch
@@ -78,6 +79,8 @@ def correlation_regime(
         correlation = correlation.unsqueeze(-2)  # a matrix of one row, all of which counts
     elif correlation.dim() < 3 or correlation.shape[-1] != correlation.shape[-2]:
         raise_invalid("correlation_regime", "correlation must be (..., T, N, N)", correlation=correlation)
+    if not isinstance(threshold, (int, float, Real, Tensor)):
+        raise_invalid("correlation_regime", "threshold must be a number", TypeError, threshold=threshold)
     if not (math.isfinite(threshold) and threshold >= 0):
         raise_invalid("correlation_regime", "threshold must be finite and >= 0", threshold=threshold)
     return CorrelationRegime(*operator(correlation, float(threshold), lag, packed))
@@ -162,6 +165,7 @@ def _cases() -> Cases:
             Bad(Sample(r[..., :2], lag=2), r"correlation must be \(\.\.\., T, N, N\); got correlation \(2, 9, 3, 2\)"),
             Bad(Sample(r[0, 0], lag=2), r"correlation must be \(\.\.\., T, N, N\)"),
             Bad(Sample(r, lag=0), "lag must be >= 1; got lag=0"),
+            Bad(Sample(r, threshold="0.3"), "threshold must be a number; got threshold='0.3'", TypeError),
             Bad(Sample(r, threshold=-0.1), "threshold must be finite and >= 0; got threshold=-0.1"),
             Bad(Sample(r.long(), lag=2), "correlation must be floating-point", TypeError),
         ),
