@@ -54,7 +54,7 @@ def test_train_writes_tensorboard_logs_only_on_request(
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without CUDA")
 def test_train_rejects_unavailable_device(panel: Panel, config: FitConfig) -> None:
     with pytest.raises(
-        ValueError, match="train: device must be available on this machine, such as cpu or auto; got cuda"
+        ValueError, match="fit: device must be available on this machine, such as cpu or auto; got cuda"
     ):
         forecast.fit(panel, replace(config, train=replace(config.train, device="cuda")))
 

@@ -24,8 +24,10 @@ def local_artifact(address: str | os.PathLike[str]) -> Iterator[Path]:
         FileNotFoundError: there is no such file or folder.
         ImportError: fsspec, or its package for this kind of URL, is not installed.
 
-    >>> with local_artifact("model.pt2") as path:  # or "gs://models/oil"
-    ...     path.name
+    >>> with TemporaryDirectory() as folder:
+    ...     Path(folder, "model.pt2").touch()
+    ...     with local_artifact(folder) as path:  # or "gs://models/oil"
+    ...         path.name
     'model.pt2'
     """
     name = os.fspath(address)
