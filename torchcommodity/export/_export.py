@@ -67,10 +67,10 @@ def export(
         >>> metadata.symbols, metadata.trained_through
         (('WTI',), '2018-12-28')
     """
-    given: object = forecaster  # a caller may pass anything
-    if not isinstance(given, Forecaster):
+    module: object = forecaster  # a caller may pass anything
+    if not isinstance(module, Forecaster):
         rule = "forecaster must be a Forecaster, the result of forecast.fit or Forecaster.load"
-        raise TypeError(f"export: {rule}; got {type(given).__name__}")
+        raise TypeError(f"export: {rule}; got {type(module).__name__}")
     format = _format_of(path) if format is None else format
     if format not in FORMATS:
         raise ValueError(f"export: format must be one of {', '.join(FORMATS)}; got {format!r}")
