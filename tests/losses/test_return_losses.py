@@ -188,6 +188,8 @@ def test_cvar_loss_threshold_is_differentiable(returns: Tensor) -> None:
     inputs = (returns.requires_grad_(), threshold)
     assert gradcheck(lambda r, a: cvar_loss(r, 0.7, threshold=a), inputs, eps=1e-7, atol=1e-6, rtol=1e-5)
     assert [name for name, _ in CVaRLoss(0.9, threshold=0.02).named_parameters()] == ["threshold"]
+    with pytest.raises(TypeError, match=r"^CVaRLoss: threshold must be a number; got threshold='0.02'$"):
+        CVaRLoss(0.9, threshold="0.02")  # type: ignore[arg-type]
 
 
 def test_cvar_loss_without_threshold_is_minimal(returns: Tensor) -> None:

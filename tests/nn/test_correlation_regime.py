@@ -63,6 +63,8 @@ def test_correlation_conv_is_permutation_equivariant_and_causal(prices: Tensor) 
 def test_correlation_regime_and_correlation_conv_reject_bad_input() -> None:
     with pytest.raises(ValueError, match="CorrelationRegime: softness must be > 0"):
         nn.CorrelationRegime(30, softness=0)
+    with pytest.raises(TypeError, match="CorrelationRegime: softness must be a number; got softness='x'"):
+        nn.CorrelationRegime(30, softness="x")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"matrices must be \(\.\.\., K, N, N\) with K = 2; got matrices \(1, 3, 3\)"):
         nn.CorrelationConv(2, 4)(torch.ones(1, 3, 3))
 

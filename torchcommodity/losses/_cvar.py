@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from torchcommodity.losses._moments import check_numbers, check_returns, reduce_rows
 from torchcommodity.losses._reduction import Reduction
-from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.opkit.arguments import check_number, raise_invalid
 
 
 def cvar_loss(
@@ -78,7 +78,9 @@ class CVaRLoss(nn.Module):
     def __init__(self, level: float = 0.95, *, threshold: float | None = None, reduction: Reduction = "mean") -> None:
         super().__init__()
         self.level = level
-        self.threshold = None if threshold is None else nn.Parameter(torch.tensor(threshold))
+        if threshold is not None:
+            check_number("CVaRLoss", threshold=threshold)
+        self.threshold = None if threshold is None else nn.Parameter(torch.tensor(float(threshold)))
         self.reduction: Reduction = reduction
 
     def forward(self, returns: Tensor) -> Tensor:

@@ -1,6 +1,7 @@
 """Forecasters, the portfolio model and the scenario GAN: for each, a frozen config and a Module."""
 
 from torchcommodity.models._config_from_dict import config_from_dict as config_from_dict
+from torchcommodity.models._field_types import check_fields as check_fields
 from torchcommodity.models._frequency import Frequency as Frequency
 from torchcommodity.models._garch_lstm import GarchLstm as GarchLstm
 from torchcommodity.models._garch_lstm import GarchLstmConfig as GarchLstmConfig
@@ -75,6 +76,7 @@ __all__ = [
     "ScenarioGanConfig",
     "ScenarioGenerator",
     "build_model",
+    "check_fields",
     "config_from_dict",
     "default_config",
     "learned_parameters",

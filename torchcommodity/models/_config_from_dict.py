@@ -1,14 +1,13 @@
 """Build frozen dataclasses from the plain values of TOML and JSON, with checks of every key and type."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from difflib import get_close_matches
-from types import MappingProxyType, UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, get_args
+
+from torchcommodity.models._field_types import NO_TABLES, describe, field_types, has_type
 
 T = TypeVar("T")
-
-NO_TABLES: Mapping[str, type[Any]] = MappingProxyType({})
 
 
 def config_from_dict(cls: type[T], values: Mapping[str, Any], tables: Mapping[str, type[Any]] = NO_TABLES) -> T:
@@ -38,18 +37,13 @@ def config_from_dict(cls: type[T], values: Mapping[str, Any], tables: Mapping[st
         if key not in types:
             closest = get_close_matches(key, types, n=1, cutoff=0.0)[0]
             raise ValueError(f"config: unknown key {key!r}; did you mean {closest!r}?")
-        if not _has_type(value, types[key]):
-            raise ValueError(f"config: {key} must be {_describe(types[key])}; got {value!r}")
+        if not has_type(value, types[key]):
+            raise ValueError(f"config: {key} must be {describe(types[key])}; got {value!r}")
     return _build(cls, values, tables)
 
 
-def _field_types(cls: type[Any], tables: Mapping[str, type[Any]] = NO_TABLES) -> dict[str, Any]:
-    annotations = get_type_hints(cls)
-    return {field.name: tables.get(field.name, annotations[field.name]) for field in fields(cls)}
-
-
 def _leaf_types(cls: type[Any], tables: Mapping[str, type[Any]], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for name, annotation in _field_types(cls, tables).items():
+    for name, annotation in field_types(cls, tables).items():
         if is_dataclass(annotation):
             yield from _leaf_types(annotation, NO_TABLES, f"{prefix}{name}.")  # type: ignore[arg-type]
         else:
@@ -69,7 +63,7 @@ def _flatten(values: Mapping[str, Any], types: Mapping[str, Any], prefix: str = 
 
 
 def _build(cls: type[T], values: Mapping[str, Any], tables: Mapping[str, type[Any]]) -> T:
-    types = _field_types(cls, tables)
+    types = field_types(cls, tables)
     return cls(**{name: _convert(types[name], value) for name, value in values.items()})
 
 
@@ -79,26 +73,3 @@ def _convert(annotation: Any, value: Any) -> Any:
     if isinstance(value, list | tuple):
         return tuple(_convert(get_args(annotation)[0], item) for item in value)
     return float(value) if annotation is float else value
-
-
-def _has_type(value: Any, annotation: Any) -> bool:
-    if get_origin(annotation) in (Union, UnionType):
-        return any(_has_type(value, option) for option in get_args(annotation))
-    if get_origin(annotation) is Literal:
-        return value in get_args(annotation) and isinstance(value, str)
-    if get_origin(annotation) is tuple:
-        return isinstance(value, list | tuple) and all(_has_type(item, get_args(annotation)[0]) for item in value)
-    if annotation in (int, float):
-        return isinstance(value, (int, annotation)) and not isinstance(value, bool)
-    return isinstance(value, annotation)
-
-
-def _describe(annotation: Any) -> str:
-    if get_origin(annotation) in (Union, UnionType):
-        return " or ".join(_describe(option) for option in get_args(annotation))
-    if get_origin(annotation) is Literal:
-        return " or ".join(f'"{option}"' for option in get_args(annotation))
-    if get_origin(annotation) is tuple:
-        return f"a list, each entry {_describe(get_args(annotation)[0])}"
-    words = {int: "an integer", float: "a number", str: "a string", bool: "true or false", type(None): "absent"}
-    return words.get(annotation, str(annotation))

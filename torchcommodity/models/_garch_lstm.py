@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from torchcommodity import nn as layers
+from torchcommodity.models._field_types import check_fields
 from torchcommodity.models._har import Har, HarOutput
 from torchcommodity.models._har_config import HarConfig
 from torchcommodity.models._network import (
@@ -26,6 +27,12 @@ class GarchLstmConfig:
     persistence: float = 0.97  # alpha + beta
     reaction: float = 0.08  # alpha / (alpha + beta)
     hidden: int = 8
+
+    def __post_init__(self) -> None:
+        check_fields(self, positive=("halflives", "hidden"))
+        for name in ("persistence", "reaction"):
+            if not 0 < getattr(self, name) < 1:
+                raise ValueError(f"GarchLstmConfig: {name} must be in (0, 1); got {getattr(self, name)}")
 
 
 class GarchLstm(nn.Module):

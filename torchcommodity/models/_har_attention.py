@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from torchcommodity import nn as layers
+from torchcommodity.models._field_types import check_fields
 from torchcommodity.models._har import Har, HarOutput
 from torchcommodity.models._har_config import HarConfig
 from torchcommodity.models._network import correction_head, from_sequences, to_sequences
@@ -18,6 +19,12 @@ class HarAttentionConfig:
     har: HarConfig = field(default_factory=HarConfig)
     hidden: int = 8
     heads: int = 2  # a divisor of hidden
+
+    def __post_init__(self) -> None:
+        check_fields(self, positive=("hidden", "heads"))
+        if self.hidden % self.heads:
+            got = f"heads={self.heads}, hidden={self.hidden}"
+            raise ValueError(f"HarAttentionConfig: heads must be a divisor of hidden; got {got}")
 
 
 class HarAttention(nn.Module):

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from torchcommodity.models._field_types import check_fields
 from torchcommodity.models._frequency import Frequency, frequency_settings
 
 LEVELS = tuple(round(0.05 * k, 2) for k in range(1, 20))
@@ -30,21 +31,17 @@ class HarConfig:
     averages: bool = False  # whether prices are averages of their period; a fit takes it from `Panel.averages`
 
     def __post_init__(self) -> None:
+        check_fields(self, ("cap", "floor", "bound", "gap_prior", "gap_variance_prior", "shape_prior", "mix_prior"))
         rising = {"horizons": self.horizons, "levels": self.levels, "halflives": self.halflives, "trends": self.trends}
         for name, values in rising.items():
             if not values or list(values) != sorted(set(values)) or values[0] <= 0:
                 raise ValueError(f"HarConfig: {name} must be positive and strictly increasing; got {values}")
         if self.levels[-1] >= 1:
             raise ValueError(f"HarConfig: levels must lie strictly between 0 and 1; got {self.levels}")
-        positive = ("cap", "floor", "bound", "gap_prior", "gap_variance_prior", "shape_prior", "mix_prior")
-        for name in positive:
-            if not getattr(self, name) > 0:
-                raise ValueError(f"HarConfig: {name} must be positive; got {getattr(self, name)}")
         if not 0 <= self.shrink <= 1:
             raise ValueError(f"HarConfig: shrink must be in [0, 1]; got {self.shrink}")
         if self.warmup < 1:
             raise ValueError(f"HarConfig: warmup must be at least 1; got {self.warmup}")
-        frequency_settings("har", self.frequency)  # raises for an unknown frequency
         if len(set(self.terms)) < len(self.terms) or not set(self.extra_ratios) <= set(self.extra_terms):
             rule = "extra_terms must have names of their own, and extra_ratios be among them"
             raise ValueError(f"HarConfig: {rule}; got {self.extra_terms} and {self.extra_ratios}")

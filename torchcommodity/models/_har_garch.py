@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
+from torchcommodity.models._field_types import check_fields
 from torchcommodity.models._har import Har, HarOutput
 from torchcommodity.models._har_config import HarConfig
 from torchcommodity.opkit import Past
@@ -15,6 +16,9 @@ class HarGarchConfig:
     """Settings of `HarGarch`; the defaults are those of the published results."""
 
     har: HarConfig = field(default_factory=HarConfig)
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 class HarGarch(nn.Module):

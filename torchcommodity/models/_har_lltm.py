@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from torch import Tensor, nn
 
 from torchcommodity import nn as layers
+from torchcommodity.models._field_types import check_fields
 from torchcommodity.models._har import Har, HarOutput
 from torchcommodity.models._har_config import HarConfig
 from torchcommodity.models._network import correction_head, from_sequences, to_sequences
@@ -16,6 +17,9 @@ class HarLltmConfig:
 
     har: HarConfig = field(default_factory=HarConfig)
     hidden: int = 8
+
+    def __post_init__(self) -> None:
+        check_fields(self, positive=("hidden",))
 
 
 class HarLltm(nn.Module):

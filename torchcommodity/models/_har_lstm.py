@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from torchcommodity import nn as layers
+from torchcommodity.models._field_types import check_fields
 from torchcommodity.models._har import Har, HarOutput
 from torchcommodity.models._har_config import HarConfig
 from torchcommodity.models._network import correction_head, from_sequences, to_sequences
@@ -22,6 +23,7 @@ class HarLstmConfig:
     rows: int = 0  # last rows used by the network for a forecast; 0 = all
 
     def __post_init__(self) -> None:
+        check_fields(self, positive=("hidden",))
         available = set(range(self.har.features))
         if not set(self.features) <= available or list(self.features) != sorted(set(self.features)):
             raise ValueError(

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from torchcommodity import nn as layers
+from torchcommodity.models._field_types import check_fields
 from torchcommodity.models._har import Har, HarOutput
 from torchcommodity.models._har_config import HarConfig
 from torchcommodity.models._network import (
@@ -32,6 +33,12 @@ class HarMlpLstmConfig:
     channels: int = 4  # of the convolutions over correlation matrices
     width: int = 16  # of the fused linear blocks
     hidden: int = 8
+
+    def __post_init__(self) -> None:
+        check_fields(
+            self,
+            positive=("window", "min_periods", "lag", "threshold", "season", "halflife", "channels", "width", "hidden"),
+        )
 
 
 class HarMlpLstm(nn.Module):

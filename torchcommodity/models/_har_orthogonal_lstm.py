@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn.utils.parametrize import register_parametrization
 
 from torchcommodity import nn as layers
+from torchcommodity.models._field_types import check_fields
 from torchcommodity.models._har import Har, HarOutput
 from torchcommodity.models._har_config import HarConfig
 from torchcommodity.models._network import correction_head, from_sequences, to_sequences, zero_nonfinite
@@ -20,6 +21,9 @@ class HarOrthogonalLstmConfig:
     halflives: tuple[float, ...] = (2.0, 5.0, 21.0, 63.0)  # rows with a return
     levels: int = 4  # outputs of the positive layer over volatilities
     hidden: int = 8
+
+    def __post_init__(self) -> None:
+        check_fields(self, positive=("halflives", "levels", "hidden"))
 
 
 class HarOrthogonalLstm(nn.Module):

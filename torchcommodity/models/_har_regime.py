@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from torchcommodity import nn as layers
+from torchcommodity.models._field_types import check_fields
 from torchcommodity.models._har import Har, HarOutput
 from torchcommodity.models._har_config import HarConfig
 from torchcommodity.models._network import (
@@ -29,6 +30,9 @@ class HarRegimeConfig:
     threshold: float = 0.2  # initial: mean absolute change of the correlations that starts a regime
     channels: int = 4  # of the convolutions over correlation matrices
     hidden: int = 8
+
+    def __post_init__(self) -> None:
+        check_fields(self, positive=("window", "min_periods", "lag", "threshold", "channels", "hidden"))
 
 
 class HarRegime(nn.Module):

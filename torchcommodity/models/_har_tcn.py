@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from torch import Tensor, nn
 
 from torchcommodity import nn as layers
+from torchcommodity.models._field_types import check_fields
 from torchcommodity.models._har import Har, HarOutput
 from torchcommodity.models._har_config import HarConfig
 from torchcommodity.models._network import correction_head, from_sequences, to_sequences
@@ -18,6 +19,11 @@ class HarTcnConfig:
     channels: tuple[int, ...] = (8, 8, 8, 8)  # with kernel 3, a receptive field of 61 rows
     kernel: int = 3
     dropout: float = 0.1
+
+    def __post_init__(self) -> None:
+        check_fields(self, positive=("channels", "kernel"))
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"HarTcnConfig: dropout must be in [0, 1); got {self.dropout}")
 
 
 class HarTcn(nn.Module):

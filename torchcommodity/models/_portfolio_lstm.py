@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from torchcommodity.models._field_types import check_fields
 from torchcommodity.nn import LSTM, VolatilityTarget
 from torchcommodity.ops import ewm_covariance, linear_recurrence, log_returns
 
@@ -37,11 +38,12 @@ class PortfolioLstmConfig:
     bound: float = 1.0  # the network changes a score by less than this
 
     def __post_init__(self) -> None:
+        positive = ("volatility", "leverage", "rows_per_year", "halflife", "cap", "floor", "hidden", "bound")
+        check_fields(self, positive)
         if not self.trends or list(self.trends) != sorted(set(self.trends)) or self.trends[0] < 1:
             raise ValueError(f"PortfolioLstmConfig: trends must be positive and strictly increasing; got {self.trends}")
-        if self.warmup < 2 or self.hidden < 1 or not min(self.halflife, self.bound, self.cap, self.floor) > 0:
-            rule = "warmup must be >= 2, hidden >= 1, and halflife, bound, cap, floor > 0"
-            raise ValueError(f"PortfolioLstmConfig: {rule}; got {self}")
+        if self.warmup < 2:
+            raise ValueError(f"PortfolioLstmConfig: warmup must be >= 2; got {self.warmup}")
 
 
 class PortfolioInputs(NamedTuple):

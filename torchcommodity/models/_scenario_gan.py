@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from torchcommodity.models._field_types import check_fields
 from torchcommodity.nn import ConvBN1d
 from torchcommodity.ops import ewm_mean, linear_recurrence, riskmetrics_variance
 
@@ -40,6 +41,8 @@ class ScenarioGanConfig:
     critic_channels: int = 32
 
     def __post_init__(self) -> None:
+        lags = ("critic_halflives", "critic_correlation_halflife", "critic_lags")
+        check_fields(self, ("window", "channels", "bound", "correlation_halflife", "critic_channels", *lags))
         if self.window <= max(self.critic_lags) or min(self.halflives) < 0 or not self.critic_halflives:
             rule = "window must exceed every critic lag, half-lives must be >= 0, critic_halflives must not be empty"
             raise ValueError(f"ScenarioGanConfig: {rule}; got {self}")

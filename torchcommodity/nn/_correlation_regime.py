@@ -9,7 +9,7 @@ from torch.nn.utils.parametrize import register_parametrization
 
 from torchcommodity.nn._parametrizations import Positive
 from torchcommodity.nn._rolling_correlation import Correlations, RollingCorrelation, check_windows
-from torchcommodity.opkit.arguments import check_panel, raise_invalid
+from torchcommodity.opkit.arguments import check_number, check_panel, raise_invalid
 from torchcommodity.ops import correlation_regime, linear_recurrence
 
 
@@ -67,6 +67,7 @@ class CorrelationRegime(nn.Module):
     ) -> None:
         super().__init__()
         check_windows("CorrelationRegime", window, min_periods, lag)
+        check_number("CorrelationRegime", threshold=threshold, softness=softness)
         if not softness > 0:
             raise_invalid("CorrelationRegime", "softness must be > 0", softness=softness)
         self.correlations = RollingCorrelation(window, min_periods=min_periods, lag=lag)

@@ -6,6 +6,7 @@ Every message names the operator, the argument, what is expected and what was re
 """
 
 import re
+from numbers import Real
 from typing import Any, NoReturn
 
 import torch
@@ -17,6 +18,7 @@ from torchcommodity.opkit._torch_private import transforms_active
 __all__ = [
     "as_parameter",
     "check_integer",
+    "check_number",
     "check_panel",
     "check_tensor",
     "check_values",
@@ -105,6 +107,22 @@ def check_integer(operator: str, minimum: int, *, maximum: int | None = None, **
         if value < minimum or (maximum is not None and value > maximum):
             bounds = f">= {minimum}" if maximum is None else f"in [{minimum}, {maximum}]"
             raise_invalid(operator, f"{name} must be {bounds}", **{name: value})
+
+
+def check_number(operator: str, **settings: Any) -> None:
+    """Check that every setting is a real number, such as an int, a float or a NumPy scalar; a bool does not count.
+
+    Raises:
+        TypeError: a setting is not a number.
+
+    Example:
+        >>> check_number("prune", amount="0.5")
+        Traceback (most recent call last):
+        TypeError: prune: amount must be a number; got amount='0.5'
+    """
+    for name, value in settings.items():
+        if isinstance(value, bool) or not isinstance(value, (int, float, Real)):
+            raise_invalid(operator, f"{name} must be a number", TypeError, **{name: value})
 
 
 def to_tensor(operator: str, name: str, value: Any) -> Tensor:

@@ -12,13 +12,12 @@ from torch.utils._pytree import tree_map
 
 from torchcommodity.forecast import Forecaster
 from torchcommodity.models import ModelConfig
-from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.opkit.arguments import check_number, raise_invalid
 from torchcommodity.optimize._batches import check_batches, check_loss, raise_empty, split_batch
 from torchcommodity.optimize._calls import call_model
 from torchcommodity.optimize._distill_forecaster import distill_forecaster
 from torchcommodity.optimize._distill_losses import DistillLoss, make_distill_loss
 from torchcommodity.optimize._module import copy_module, module_of, restored_mode
-from torchcommodity.optimize._numbers import check_number
 from torchcommodity.optimize._train import MakeOptimizer, train_epochs
 from torchcommodity.training import ModelInputs, TrainConfig
 

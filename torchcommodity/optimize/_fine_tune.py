@@ -9,12 +9,11 @@ import torch
 from torch import nn
 
 from torchcommodity.forecast import Forecaster
-from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.opkit.arguments import check_number, raise_invalid
 from torchcommodity.optimize._batches import batch_loss
 from torchcommodity.optimize._calls import Loss
 from torchcommodity.optimize._masks import copy_without_masks, mask_zeros, remove_masks
 from torchcommodity.optimize._module import Model, restored_mode
-from torchcommodity.optimize._numbers import check_number
 from torchcommodity.optimize._prunable import prunable_weights
 from torchcommodity.optimize._train import MakeOptimizer, train_epochs
 from torchcommodity.training import ModelInputs, TrainConfig, train

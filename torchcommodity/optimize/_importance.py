@@ -8,13 +8,12 @@ import torch
 from torch import Tensor, nn
 
 from torchcommodity.forecast import Forecaster
-from torchcommodity.opkit.arguments import check_integer, raise_invalid
+from torchcommodity.opkit.arguments import check_integer, check_number, raise_invalid
 from torchcommodity.optimize._batches import batch_loss, split_batch
 from torchcommodity.optimize._calls import Loss
 from torchcommodity.optimize._forecast_batches import check_loss_batches
 from torchcommodity.optimize._har_lstm import rebuild, require_har_lstm
 from torchcommodity.optimize._module import copy_module, is_sequence
-from torchcommodity.optimize._numbers import check_number
 from torchcommodity.training import ModelInputs, one_thread
 
 

@@ -7,12 +7,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import prune as torch_prune
 
-from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.opkit.arguments import check_number, raise_invalid
 from torchcommodity.optimize._calls import Loss
 from torchcommodity.optimize._forecast_batches import batches_and_loss
 from torchcommodity.optimize._masks import copy_without_masks, mask_zeros
 from torchcommodity.optimize._module import Model, with_module
-from torchcommodity.optimize._numbers import check_number
 from torchcommodity.optimize._prunable import prunable_weights
 from torchcommodity.optimize._weight_importance import weight_gradients
 from torchcommodity.optimize._weights import Weight

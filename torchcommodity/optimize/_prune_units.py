@@ -8,11 +8,10 @@ from torch import Tensor, nn
 from torch.nn.utils import prune as torch_prune
 
 from torchcommodity.models import GarchLstm, Har, HarLltm, HarLstm, HarMlpLstm, HarRegime
-from torchcommodity.opkit.arguments import check_integer, raise_invalid
+from torchcommodity.opkit.arguments import check_integer, check_number, raise_invalid
 from torchcommodity.optimize._calls import call_model
 from torchcommodity.optimize._masks import copy_without_masks
 from torchcommodity.optimize._module import Model, call, restored_mode, with_module
-from torchcommodity.optimize._numbers import check_number
 from torchcommodity.optimize._prunable import prunable_weights
 from torchcommodity.optimize._remove_units import remove_units
 from torchcommodity.optimize._unit_groups import CONV, UnitGroup, find_unit_groups, score_units

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.losses import net_returns, sharpe_loss
-from torchcommodity.models import PortfolioInputs, PortfolioLstm, PortfolioLstmConfig
+from torchcommodity.models import PortfolioInputs, PortfolioLstm, PortfolioLstmConfig, check_fields
 from torchcommodity.portfolio._performance import as_series, sharpe_ratio
 from torchcommodity.portfolio._sharpe_difference import sharpe_gain
 from torchcommodity.portfolio._tradable_panel import TradablePanel, tradable_panel
@@ -36,6 +36,7 @@ class PortfolioTrainConfig:
     device: str = "cpu"
 
     def __post_init__(self) -> None:
+        check_fields(self)
         minima = {"patience": 1, "batch": 1, "learning_rate": 0, "weight_decay": 0, "margin": 0, "epochs": 0, "cost": 0}
         for name, minimum in minima.items():
             if not getattr(self, name) >= minimum:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from torchcommodity.models import ScenarioCritic, ScenarioGenerator
-from torchcommodity.opkit.arguments import check_tensor, raise_invalid
+from torchcommodity.models import ScenarioCritic, ScenarioGenerator, check_fields
+from torchcommodity.opkit.arguments import check_number, check_tensor, raise_invalid
 from torchcommodity.training import Progress, check_device, fabric_device
 
 
@@ -28,6 +28,7 @@ class AdversarialConfig:
     device: str = "cpu"
 
     def __post_init__(self) -> None:
+        check_fields(self)
         minima = {"steps": 0, "critic_steps": 1, "batch": 2, "penalty": 0, "generator_rate": 0, "critic_rate": 0}
         for name, minimum in minima.items():
             if not getattr(self, name) >= minimum:
@@ -56,7 +57,8 @@ def gradient_penalty(
         share: random weight of the real window; None draws one per window, uniform on [0, 1], as the paper does.
 
     Raises:
-        TypeError: the critic is not a function, or real or fake is not a floating-point Tensor.
+        TypeError: the critic is not a function, real or fake is not a floating-point Tensor, scale is no number, or
+            share is no Tensor.
         ValueError: real and fake have different shapes.
 
     References:
@@ -71,7 +73,11 @@ def gradient_penalty(
         tensor(0.)
     """
     _check_windows(critic, real, fake)
-    if share is None:
+    if not isinstance(scale, Tensor):
+        check_number("gradient_penalty", scale=scale)
+    if share is not None:
+        check_tensor("gradient_penalty", share=share)
+    else:
         share = torch.rand_like(real.flatten(1)[:, 0]).view(-1, *[1] * (real.dim() - 1))
     x = ((share * real + (1 - share) * fake) / scale).detach().requires_grad_()
     (gradient,) = torch.autograd.grad(critic(x * scale).sum(), x, create_graph=True)

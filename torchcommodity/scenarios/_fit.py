@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from torchcommodity.data import check_daily, check_not_synthetic, to_panel
-from torchcommodity.models import ScenarioCritic, ScenarioGanConfig, ScenarioGenerator
+from torchcommodity.models import ScenarioCritic, ScenarioGanConfig, ScenarioGenerator, check_fields
 from torchcommodity.scenarios._adversarial import AdversarialConfig, train_adversarially
 from torchcommodity.scenarios._model import ScenarioModel, ScenarioRecord
 from torchcommodity.scenarios._moments import initialize_by_moments
@@ -21,6 +21,9 @@ class ScenarioFitConfig:
 
     model: ScenarioGanConfig = field(default_factory=ScenarioGanConfig)
     train: AdversarialConfig = field(default_factory=AdversarialConfig)
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 @one_thread()

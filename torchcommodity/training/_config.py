@@ -2,11 +2,19 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from numbers import Integral, Real
-from typing import Any, get_args
+from numbers import Real
+from typing import Any
 
 from torchcommodity.data import Horizon, Panel, horizon_rows, row_calendar
-from torchcommodity.models import Frequency, HarConfig, HarGarchConfig, ModelConfig, default_config, model_name
+from torchcommodity.models import (
+    Frequency,
+    HarConfig,
+    HarGarchConfig,
+    ModelConfig,
+    check_fields,
+    default_config,
+    model_name,
+)
 from torchcommodity.training._device import check_device
 from torchcommodity.training._runtime import MatmulPrecision, Precision
 
@@ -41,29 +49,15 @@ class TrainConfig:
             "num_threads": 1,
             "num_workers": 0,
         }
-        self._check_types([*minimum, "max_horizon"], Integral, "an integer")
-        self._check_types(["learning_rate", "weight_decay", "gradient_clip", "validation_fraction"], Real, "a number")
+        check_fields(self, positive=("learning_rate", "gradient_clip"))
         for name, smallest in minimum.items():
             if getattr(self, name) < smallest:
                 raise ValueError(f"TrainConfig: {name} must be at least {smallest}; got {getattr(self, name)}")
-        for name in ("learning_rate", "gradient_clip"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"TrainConfig: {name} must be positive; got {getattr(self, name)}")
         if not self.weight_decay >= 0:
             raise ValueError(f"TrainConfig: weight_decay must be at least 0; got {self.weight_decay}")
         if not 0 < self.validation_fraction < 1:
             raise ValueError(f"TrainConfig: validation_fraction must be in (0, 1); got {self.validation_fraction}")
-        for name, choices in (("precision", Precision), ("matmul_precision", MatmulPrecision)):
-            if getattr(self, name) not in get_args(choices):
-                names = ", ".join(get_args(choices))
-                raise ValueError(f"TrainConfig: {name} must be one of {names}; got {getattr(self, name)!r}")
         check_device("TrainConfig", self.device)
-
-    def _check_types(self, names: list[str], kind: type, expected: str) -> None:
-        for name in names:
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, kind):
-                raise TypeError(f"TrainConfig: {name} must be {expected}; got {value!r}")
 
     @classmethod
     def for_frequency(cls, frequency: Frequency) -> "TrainConfig":

@@ -4,7 +4,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from torch import Tensor
 
-from torchcommodity.opkit.arguments import check_integer, raise_invalid
+from torchcommodity.opkit.arguments import check_integer, check_number, raise_invalid
 
 Period = int | Tensor  # in rows; a Tensor holds real numbers, one for all or one per series, and may require a gradient
 Smoothing = Literal["talib", "wilder", "pandas", "simple"]
@@ -21,5 +21,5 @@ def check_setting(operator: str, name: str, annotation: Any, value: Any, minimum
             raise_invalid(operator, expected, TypeError, dtype=value.dtype)
     elif annotation in (int, Period):
         check_integer(operator, minimum, **{name: value})
-    elif annotation is float and (isinstance(value, bool) or not isinstance(value, float | int)):
-        raise_invalid(operator, f"{name} must be a number", TypeError, **{name: value})
+    elif annotation is float:
+        check_number(operator, **{name: value})
