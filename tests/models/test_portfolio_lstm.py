@@ -98,7 +98,7 @@ def test_portfolio_lstm_rejects_bad_input(prices: Tensor) -> None:
         with_random_head(False)(prices, torch.zeros_like(prices))
     with pytest.raises(ValueError, match="PortfolioLstmConfig: trends must be positive and strictly increasing"):
         PortfolioLstmConfig(trends=(21, 5))
-    with pytest.raises(ValueError, match="PortfolioLstmConfig: cap must be positive; got -1.0"):
+    with pytest.raises(ValueError, match=r"PortfolioLstmConfig: cap must be positive; got -1\.0"):
         PortfolioLstmConfig(cap=-1.0)
 
 

@@ -9,11 +9,16 @@ from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
 from torchcommodity.cli._device import HELP, check_available, check_name
 
-SUFFIXES = {"pt2": ".pt2", "aoti": ".aoti.pt2", "onnx": ".onnx"}
+FormatName = Literal["pt2", "aoti", "onnx"]
+SUFFIXES: dict[FormatName, str] = {"aoti": ".aoti.pt2", "pt2": ".pt2", "onnx": ".onnx"}  # longest first
 
 Format = Annotated[
-    Literal["pt2", "aoti", "onnx"],
-    typer.Option("--format", help="pt2: torch.export program; aoti: AOTInductor machine code; onnx: ONNX"),
+    FormatName | None,
+    typer.Option(
+        "--format",
+        help="pt2: torch.export program; aoti: AOTInductor machine code; onnx: ONNX; default: that of the ending of "
+        "--out, else pt2",
+    ),
 ]
 Out = Annotated[
     Path | None, typer.Option("--out", metavar="FILE", help="Output file; default: MODEL with the format's ending")
@@ -38,7 +43,7 @@ TargetDevice = Annotated[
 
 def export(
     model: options.ModelFile,
-    format: Format = "pt2",
+    format: Format = None,
     out: Out = None,
     without_curve: WithoutCurve = False,
     device: TargetDevice = "cpu",
@@ -49,6 +54,7 @@ def export(
     The exported model maps raw prices to quantiles and includes metadata and a checksum. predict, batch and serve
     read it.
     """
+    format = format or _format_of(out)
     path = _output_path(model, out, format)
     check_available(device)
     from torchcommodity.cli._tables import check_file
@@ -71,7 +77,19 @@ def export(
     output.print_line(screen, f"Wrote {path}, {path.stat().st_size:,} bytes, sha256 {metadata.sha256}")
 
 
-def _output_path(model: Path, out: Path | None, format: str) -> Path:
+def _format_of(out: Path | None) -> FormatName:
+    if out is None:
+        return "pt2"
+    for format, ending in SUFFIXES.items():
+        if out.name.lower().endswith(ending):
+            return format
+    raise typer.BadParameter(
+        f"expected a file name that ends with one of {', '.join(SUFFIXES.values())}; got {str(out)!r}",
+        param_hint="'--out'",
+    )
+
+
+def _output_path(model: Path, out: Path | None, format: FormatName) -> Path:
     """`--out`, whose ending must be that of the format: another one might overwrite the fitted model."""
     default = model.with_suffix(SUFFIXES[format])
     path, ending = out or default, default.suffix
