@@ -33,6 +33,7 @@ logs = module_from_spec(spec)
 spec.loader.exec_module(logs)
 atexit.register(logs.redirect_stderr())
 os.system("echo from a child >&2")
+os.system("echo Error: of a command >&2")
 os.write(2, b'{"passes": 1}\\n')
 thread = threading.Thread(target=lambda: 1 / 0)
 thread.start()
@@ -47,8 +48,10 @@ def test_everything_on_stderr_is_json() -> None:
     entries = list(map(json.loads, result.stderr.splitlines()))
     assert [entry.get("message") for entry in entries] == [
         "from a child",
+        "Error: of a command",
         None,
         "ZeroDivisionError: division by zero",
         "ValueError: of the main thread",
     ]
+    assert [entry.get("level") for entry in entries] == ["warning", "error", None, "critical", "critical"]
     assert "Traceback" in entries[-1]["exception"]

@@ -104,7 +104,8 @@ def _copy_lines(read: int, output: int) -> None:
 
 def _wrap(line: bytes) -> bytes:
     message = line.decode("utf-8", "replace").rstrip()
-    return json_line("warning", "stderr", message, created=time.time()).encode() + b"\n"
+    level = "error" if message.startswith("Error: ") else "warning"  # the line with which a command ends
+    return json_line(level, "stderr", message, created=time.time()).encode() + b"\n"
 
 
 def _print_exception(
