@@ -274,6 +274,7 @@ def test_op_refuses_a_formula_of_unknown_values(formulas: dict[str, Any], messag
     [
         ("my square", lambda x: x, "name must be an identifier, .*; got 'my square'"),
         ("a::b::c", lambda x: x, "name must be an identifier, .*; got 'a::b::c'"),
+        ("rolling_mean", lambda x: x, "not be that of an operator of the library; .* as mine::rolling_mean"),
         ("test_op::text", "x * x", r"reference must be a function in plain PyTorch; got 'x \* x'"),
     ],
 )

@@ -94,7 +94,7 @@ class Op:
         TypeError: the reference is no function; an operator with several outputs has no `fake`; `fake`, `warmup` or
             `causal` has a parameter that is not an argument of the reference; or a formula names a value that the
             operator does not have.
-        ValueError: the name is no identifier.
+        ValueError: the name is no identifier, or that of an operator of the library.
         RuntimeError: a native library has declared the operator with another schema.
 
     Example:
@@ -136,6 +136,7 @@ class Op:
             raise TypeError(f"Op {self.name}: reference must be a function in plain PyTorch; got {self.reference!r}")
         namespace, _, name = self.name.rpartition("::")
         object.__setattr__(self, "name", name)
+        _check_not_taken(namespace or NAMESPACE, name, self.reference)
         overload = _declare(
             namespace or NAMESPACE, name, torch.library.infer_schema(self.reference, mutates_args=self.mutates_args)
         )
@@ -263,6 +264,20 @@ def _with_defaults(function: Callable[..., Any], overload: torch._ops.OpOverload
         return function(*args, **kwargs)
 
     return call
+
+
+def _check_not_taken(namespace: str, name: str, reference: Callable[..., Any]) -> None:
+    """Another reference would replace an operator of the library wherever the library calls it."""
+
+    def is_ours(function: Any) -> bool:
+        return getattr(function, "__module__", "").startswith("torchcommodity.")
+
+    existing = OPERATORS.get(f"{namespace}::{name}")
+    if existing and is_ours(existing.reference) and not is_ours(reference):
+        raise ValueError(
+            f"Op: name must not be that of an operator of the library; got {namespace}::{name}; add a namespace, as "
+            f"mine::{name}"
+        )
 
 
 def _declare(namespace: str, name: str, signature: str) -> torch._ops.OpOverload:
