@@ -142,6 +142,13 @@ def test_load_inline_rejects_other_names_and_sources(name: str, cpp: Any, messag
         opkit.load_inline(name, cpp, functions=["square"])
 
 
+def test_load_rejects_another_name(tmp_path: Path) -> None:
+    source = tmp_path / "square.cpp"
+    source.write_text(SQUARE)
+    with pytest.raises(ValueError, match=r"load: name must be an identifier, .*; got 'my kernels'"):
+        opkit.load("my kernels", [source])
+
+
 def test_load_inline_infers_schemas() -> None:
     text = """std::tuple<Tensor, Tensor> f(const Tensor& x, const std::optional<Tensor>& y_,
         int64_t k, bool up, const std::vector<int64_t>& sizes) { }"""

@@ -104,6 +104,25 @@ def test_check_says_how_a_module_was_run() -> None:
     assert "eval()" in cause.fix
 
 
+class SquareInNumpy(torch.autograd.Function):
+    """The gradient is right, and a constant for autograd."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensors
+        return torch.from_numpy(2 * x.detach().numpy() * grad.detach().numpy())
+
+
+def test_check_names_once_differentiable_for_a_backward_in_numpy() -> None:
+    (cause,) = opkit.check(SquareInNumpy, samples=torch.rand(3, 4, dtype=torch.double), only="gradgradcheck").causes
+    assert "torch.autograd.function.once_differentiable" in cause.fix
+
+
 class Detrended(nn.Module):
     """Subtracts a running mean that each call updates."""
 

@@ -55,8 +55,9 @@ def load(
         FileNotFoundError: a source does not exist.
         RuntimeError: another build of this namespace is loaded; a library cannot be unloaded.
         TypeError: flags, folders or architectures are one string instead of a sequence of them.
-        ValueError: an architecture is neither a compute capability nor a name.
+        ValueError: `name` is no identifier, or an architecture is neither a compute capability nor a name.
     """
+    _check_name("load", name)
     paths = [Path(source).resolve() for source in ([sources] if isinstance(sources, (str, Path)) else sources)]
     for path in paths:
         if not path.is_file():
@@ -130,8 +131,7 @@ def load_inline(
         ... }'''
         >>> twice = opkit.load_inline("doctest", source, functions=["twice"]).twice  # doctest: +SKIP
     """
-    if not (isinstance(name, str) and re.fullmatch(r"[A-Za-z_]\w*", name)):
-        raise ValueError(f"load_inline: name must be an identifier, the namespace of the operators; got {name!r}")
+    _check_name("load_inline", name)
     schemas = inline.infer_schemas(cpp, functions)
     toolchain = make_toolchain(
         "load_inline",
@@ -162,6 +162,11 @@ def _load_once(
         native.load_library(cache.get_or_build(cache.cache_folder(build_directory), namespace, key, build))
         _LOADED[namespace] = key
     return getattr(torch.ops, namespace)
+
+
+def _check_name(operation: str, name: object) -> None:
+    if not (isinstance(name, str) and re.fullmatch(r"[A-Za-z_]\w*", name)):
+        raise ValueError(f"{operation}: name must be an identifier, the namespace of the operators; got {name!r}")
 
 
 def _key(paths: Sequence[Path], toolchain: Toolchain, *texts: str) -> str:

@@ -43,6 +43,9 @@ BY_MAKE: dict[tuple[str, str], str] = {
     "tangents, with what `ctx.save_for_forward` saved.",
     ("forward_mode", "custom_op"): "`register_autograd` has no forward mode: torch.func.jvp sees zeros. Make the "
     "operator an `autograd.Function` with a `jvp`, or an `opkit.Op`.",
+    ("wrong_second_gradient", "autograd.Function"): "`backward` must be made of PyTorch operators, without `detach`, "
+    "`.data`, `no_grad` or NumPy. If it cannot be, decorate it with `torch.autograd.function.once_differentiable`: a "
+    "second derivative then raises an error instead of being wrong.",
     ("vmap", "autograd.Function"): "Set `generate_vmap_rule = True`, or fix the static method `vmap`.",
     ("vmap", "custom_op"): "Fix the rule that `register_vmap` registers: where the batch axis is, and where it goes.",
     ("fake", "custom_op"): "The function of `register_fake` must give every output the shape, dtype and strides of the "
