@@ -28,9 +28,10 @@ COMMODITY_SIMD void recursion(const scalar_t* const* parameters, const scalar_t*
     COMMODITY_IVDEP
     for (int64_t n = 0; n < width; ++n) {
       const scalar_t x = r[n], variance = state[n];
-      const scalar_t next = (x < 0 ? alpha_negative[n] : alpha[n]) * x * x + beta[n] * variance;
+      const scalar_t negative = alpha_negative[n], positive = alpha[n], kept = persistence[n];  // else clang branches
+      const scalar_t next = (x < 0 ? negative : positive) * x * x + beta[n] * variance;
       h[n] = variance;
-      state[n] = omega[n] + (x == x ? next : persistence[n] * variance);
+      state[n] = omega[n] + (x == x ? next : kept * variance);
     }
   }
 }
