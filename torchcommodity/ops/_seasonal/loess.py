@@ -1,5 +1,6 @@
 """LOESS of evenly spaced rows in plain PyTorch: a local line (or constant) under tricube weights at each row."""
 
+from math import inf
 from typing import NamedTuple
 
 import torch
@@ -58,21 +59,29 @@ class Loess:
 
     def __init__(self, weights: Tensor, present: Tensor, smoother: Smoother, extend: bool = False) -> None:
         rows = weights.shape[-2]
-        self.weights, (self.at, distance, self.kernel) = weights, windows(weights, smoother, extend)
-        self.moment, weight_sum = self.kernel * distance, self.kernel @ weights
+        self.at, distance, self.kernel = windows(weights, smoother, extend)
+        self.moment = self.kernel * distance
+        self.second_moment = self.moment * distance
+        self.min_variance = (MIN_STD * (rows - 1)) ** 2 if smoother.degree > 0 else inf
+        self.fit_row = self.at.clamp(0, rows - 1).long()
+        in_panel = ((self.at >= 0) & (self.at < rows)).unsqueeze(-1)
+        self.has_row = in_panel & present.index_select(-2, self.fit_row)
+        self._set_interpolation(rows + 2 * extend)
+        self.set_weights(weights)
+
+    def set_weights(self, weights: Tensor) -> None:
+        """The fits under other weights; `present` stays."""
+        self.weights, weight_sum = weights, self.kernel @ weights
         self.fitted = weight_sum > 0
         inverse = weight_sum.where(self.fitted, 1).reciprocal()
         center = self.moment @ weights * inverse
-        variance = (self.moment * distance) @ weights * inverse - center.square()
-        has_slope = (variance > (MIN_STD * (rows - 1)) ** 2) & (smoother.degree > 0)
+        variance = self.second_moment @ weights * inverse - center.square()
+        has_slope = variance > self.min_variance
         tilt = (center / variance.where(has_slope, 1)).where(has_slope, 0)
         self.level, self.slope = (1 + tilt * center) * inverse * self.fitted, tilt * inverse * self.fitted
-        self.fit_row = self.at.clamp(0, rows - 1).long()
-        in_panel = ((self.at >= 0) & (self.at < rows)).unsqueeze(-1)
-        valid = self.fitted | (in_panel & present.index_select(-2, self.fit_row))
+        valid = self.fitted | self.has_row
         fits = torch.arange(len(self.at), device=valid.device).unsqueeze(-1).expand(valid.shape)
         self.source, self.any_valid = _fill_forward_then_backward(fits, valid), valid.any(-2, keepdim=True)
-        self._set_interpolation(rows + 2 * extend)
 
     def _set_interpolation(self, rows: int) -> None:
         """For each row the fit before it, and its position between that and the next one."""
@@ -100,13 +109,9 @@ class Loess:
 
 
 def _fill_forward_then_backward(fits: Tensor, valid: Tensor) -> Tensor:
-    """Replace invalid entries by the last valid one before, else by the first one after."""
-    for _ in range(2):
-        reach = 1
-        while reach < fits.shape[-2]:
-            shift = (0, 0, reach, -reach)
-            # Inductor generates no valid C++ for a padded bool, so the mask is padded as a number
-            fits, valid = fits.where(valid, pad(fits, shift)), valid | (pad(valid.to(fits), shift) > 0)
-            reach *= 2
-        fits, valid = fits.flip(-2), valid.flip(-2)
-    return fits
+    """Replace invalid entries by the last valid one before, else by the first valid one."""
+    last, reach = fits.where(valid, -1), 1
+    while reach < fits.shape[-2]:  # a running maximum, since ONNX has no cummax
+        last, reach = torch.maximum(last, pad(last, (0, 0, reach, -reach), value=-1)), 2 * reach
+    first = fits.where(valid, fits.shape[-2] - 1).amin(-2, keepdim=True)
+    return torch.maximum(last, first)

@@ -119,10 +119,11 @@ def _reference(
     present = x.isfinite()
     y, level = centered(x, present)
     weights, trend, seasonal = present.to(x), torch.zeros_like(y), torch.zeros_like(y)
+    loop = InnerLoop(weights, present, period, lengths, degrees, jumps)
     for outer_pass in range(outer + 1):
         if outer_pass:
             weights = _robustness(y - trend - seasonal, present)
-        loop = InnerLoop(weights, present, period, lengths, degrees, jumps)
+            loop.set_weights(weights)
         trend, seasonal = loop.run(y, trend, inner)
     any_present = present.any(-2, keepdim=True)
     residual = (y - trend - seasonal).where(present, torch.nan)

@@ -28,6 +28,10 @@ class CycleSmoother:
             for group in self.groups
         ]
 
+    def set_weights(self, weights: Tensor) -> None:
+        for loess, group in zip(self.loess, self.groups):
+            loess.set_weights(self._phases(weights, *group))
+
     def _phases(self, panel: Tensor, first: int, last: int, cycles: int) -> Tensor:  # (..., cycles, phases x N)
         by_cycle = pad(panel, (0, 0, 0, -panel.shape[-2] % self.period)).unflatten(-2, (-1, self.period))
         phases: Tensor = by_cycle[..., :cycles, first:last, :].flatten(-2)
@@ -61,6 +65,11 @@ class InnerLoop:
         self.period, self.cycles = period, CycleSmoother(weights, present, period, seasonal)
         self.trend = Loess(weights, present, trend)
         self.low_pass = Loess(torch.ones_like(weights), torch.ones_like(present), low_pass)
+
+    def set_weights(self, weights: Tensor) -> None:
+        """Other weights of the rows; the low pass has none."""
+        self.cycles.set_weights(weights)
+        self.trend.set_weights(weights)
 
     def run(self, y: Tensor, trend: Tensor, passes: int) -> tuple[Tensor, Tensor]:
         """Trend and seasonal after so many passes, starting from `trend`."""

@@ -96,7 +96,7 @@ def advance(
 
 
 def _where(condition: Tensor, if_true: State, if_false: State) -> State:
-    return State(*(torch.where(condition, a, b) for a, b in zip(if_true, if_false)))
+    return State(*(a if a is b else torch.where(condition, a, b) for a, b in zip(if_true, if_false)))
 
 
 def _near(position: Tensor, high: Tensor, low: Tensor) -> Tensor:
