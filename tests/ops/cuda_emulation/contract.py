@@ -14,13 +14,17 @@ os.environ["TORCHCOMMODITY_NATIVE"] = "0"
 import torch
 
 from torchcommodity import opkit, ops
-from torchcommodity.opkit._contract.case import Case, SkipCheck
+from torchcommodity.opkit import CHECKS
+from torchcommodity.opkit._contract.case import Case, SkipCheck, Tensors
+from torchcommodity.opkit._contract.checks import run_check
 from torchcommodity.opkit._contract.compare import assert_bitwise_equal, assert_close
 from torchcommodity.opkit._contract.resize import resize
 from torchcommodity.opkit._contract.runner import build_cases
 
-# the derivatives of the formulas are those of the CPU; the kernels in them have their values checked here
-CHECKS = [
+# no gradcheck: the formulas are those of the CPU, where it runs; here the gradients are compared with the references'
+CHECK_NAMES = [
+    "deterministic",
+    "settings",
     "inputs_unchanged",
     "no_aliasing",
     "uninitialized_memory",
@@ -39,20 +43,32 @@ CHECKS = [
     "batch_axes",
     "large_level",
     "long_series",
+    "gradient_layout",
     "missing_values_gradient",
     "nan_output_gradient",
 ]
 assert not ops.NATIVE
 
 
-def failures(op: opkit.Op, library: ctypes.CDLL) -> Iterator[str]:
+def failures(op: opkit.Op, expected: list[Tensors], library: ctypes.CDLL) -> Iterator[str]:
     if not torch._C._dispatch_has_kernel_for_dispatch_key(op.qualified_name, "CPU"):
         yield "no kernel is registered"
-    yield from (f"{failure.name}: {failure.cause}" for failure in opkit.check(op, only=CHECKS).failures)
+    cases = build_cases(op)
+    results = [run_check(CHECKS[name], cases) for name in CHECK_NAMES]
+    yield from (f"{result.name}: {result.cause}" for result in results if result.status == "fail")
     try:
+        for actual, reference in zip(gradients(op), expected, strict=True):
+            assert_close(actual, reference, 1e-9, "gradient")
         _check_item_order(op, library)
     except AssertionError as error:
-        yield f"order: {error}"
+        yield str(error)
+
+
+def gradients(op: opkit.Op) -> list[Tensors]:
+    """The gradients of each sample that has any."""
+    if not op.backward:
+        return []
+    return [case.gradients() for case in build_cases(op) if case.float_indices and case.finite_outputs()]
 
 
 def _check_item_order(op: opkit.Op, library: ctypes.CDLL) -> None:
@@ -65,10 +81,9 @@ def _check_item_order(op: opkit.Op, library: ctypes.CDLL) -> None:
             except (ValueError, RuntimeError):  # weights do not fit so many assets
                 continue
             library.set_reverse_order(False)
-            assert_bitwise_equal(
-                reversed_order, large.call(), f"{rows} rows, {assets} assets: items in reverse order: the result"
-            )
-            assert_close(reversed_order, large.call_reference(), 1e-9, f"{rows} rows, {assets} assets: the result")
+            label = f"order: {rows} rows, {assets} assets:"
+            assert_bitwise_equal(reversed_order, large.call(), f"{label} items in reverse order: the result")
+            assert_close(reversed_order, large.call_reference(), 1e-9, f"{label} the result")
 
 
 def _resized(case: Case, batch: int | None, rows: int | None, assets: int | None) -> Case:
@@ -82,7 +97,9 @@ def _resized(case: Case, batch: int | None, rows: int | None, assets: int | None
 
 if __name__ == "__main__":
     path, *names = sys.argv[1:]
+    records = {name: opkit.OPERATORS[f"commodity::{name}"] for name in names}
+    expected = {name: gradients(op) for name, op in records.items()}  # before the kernels are there: by the references
     torch.ops.load_library(path)
     emulated = ctypes.CDLL(path)
-    failed = {name: list(failures(opkit.OPERATORS[f"commodity::{name}"], emulated)) for name in names}
+    failed = {name: list(failures(op, expected[name], emulated)) for name, op in records.items()}
     sys.stdout.write(json.dumps(failed))
