@@ -9,7 +9,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.export.pt2_archive import PT2ArchiveWriter
 
 from torchcommodity.export._devices import CPU, move
 from torchcommodity.export._graph_allowlist import check_graph, strip_debug_info
@@ -53,6 +52,8 @@ def read_records(archive: bytes) -> dict[str, bytes]:
 
 def write_records(records: dict[str, bytes]) -> bytes:
     """Inverse of `read_records`."""
+    from torch.export.pt2_archive import PT2ArchiveWriter  # imports torch._dynamo, two seconds
+
     buffer = io.BytesIO()
     with PT2ArchiveWriter(buffer) as writer:
         for name, content in records.items():
