@@ -51,24 +51,59 @@ def received(receiver):
         return messages
 
 
-def add_forever(path, sender):
+class AnnouncedConnection:
+    """A connection that says when it commits and closes, where DuckDB writes the file."""
+
+    def __init__(self, connection, sender):
+        self.connection, self.sender = connection, sender
+
+    def __getattr__(self, name):
+        return getattr(self.connection, name)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.sender.send("close")
+        self.connection.__exit__(*error)
+
+    def execute(self, query, *arguments):
+        if query == "COMMIT":
+            self.sender.send("commit")
+        return self.connection.execute(query, *arguments)
+
+
+def add_forever(path, number, sender):
+    """Add vintages after `number`, and say where the writer is."""
+    create, connect = connection_module._create, connection_module._connect
+
+    def announced_create(path):
+        sender.send("create")
+        create(path)
+
+    connection_module._create = announced_create
+    connection_module._connect = lambda *arguments: AnnouncedConnection(connect(*arguments), sender)
     store = data.Store(path)
-    number = len(store.vintages("x")) if any(entry.name == "x" for entry in store.list()) else 0
     sender.send(number)
     while True:
         number += 1
         sender.send(store.add(panel(number), "x").number)
 
 
-def check_kills(path, kills):
-    """Kill a writer at random moments; check the last vintages each time and all of them at the end."""
-    store, generator = data.Store(path), random.Random(path.parent.name)
-    for _ in range(kills):
-        process, receiver = start(add_forever, path)
-        messages = [receiver.recv() for _ in range(generator.randint(1, 4))]
-        time.sleep(generator.uniform(0, 0.2))
+PLACES = {"create": 0.1, "commit": 0.02, "close": 0.02, "anywhere": 0.2}  # seconds after it in which a kill comes
+
+
+def check_kills(path, places):
+    """Kill a writer at random moments in each place; check the last vintages each time and all of them at the end."""
+    store, generator, vintages = data.Store(path), random.Random(path.parent.name), []
+    for place in places:
+        process, receiver = start(add_forever, path, len(vintages))
+        messages, adds = [], 0 if place == "create" else generator.randint(1, 4)
+        while sum(isinstance(message, int) for message in messages) < adds or place not in (*messages[-1:], "anywhere"):
+            messages.append(receiver.recv())
+        time.sleep(generator.uniform(0, PLACES[place]))
         os.kill(process.pid, signal.SIGKILL)
-        reported = max(messages + received(receiver))
+        reported = max(message for message in messages + received(receiver) if isinstance(message, int))
         process.join()
         vintages = store.vintages("x") if store.list() else []
         assert len(vintages) in (reported, reported + 1)
@@ -80,13 +115,14 @@ def check_kills(path, kills):
 
 
 def test_what_was_reported_survives_kills(tmp_path):
-    assert check_kills(tmp_path / "prices.duckdb", kills=4) > 2
+    assert check_kills(tmp_path / "prices.duckdb", ["anywhere"] * 4) > 2
 
 
 @pytest.mark.slow
 def test_what_was_reported_survives_many_kills(tmp_path):
     for folder in range(4):  # in each, the file is created under fire
-        assert check_kills(tmp_path / str(folder) / "prices.duckdb", kills=12) > 6
+        places = ["create", *["commit", "close"] * 2, "anywhere"]
+        assert check_kills(tmp_path / str(folder) / "prices.duckdb", places) > 6
 
 
 def test_a_crash_while_a_store_is_created_leaves_no_file_of_its_name(tmp_path, monkeypatch):
