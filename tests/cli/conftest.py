@@ -40,3 +40,11 @@ def fitted(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
     result = run("fit", "--data", folder / "prices.csv", "--out", folder / "model.safetensors")
     assert result.exit_code == 0, result.output
     return folder / "model.safetensors"
+
+
+@pytest.fixture(scope="session")
+def artifact(run: Run, fitted: Path) -> Path:
+    """The fitted model, exported next to it, where the command writes by default."""
+    result = run("export", fitted, "--quiet")
+    assert (result.exit_code, result.output) == (0, "")
+    return fitted.with_suffix(".pt2")

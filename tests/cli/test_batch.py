@@ -59,12 +59,13 @@ def test_batch_rejects_other_endings_and_options_without_meaning(
 
 
 @pytest.mark.slow
-def test_batch_with_an_exported_model_equals_the_fitted_one(run: Run, fitted: Path, panels: Path) -> None:
+def test_batch_with_an_exported_model_equals_the_fitted_one(
+    run: Run, fitted: Path, artifact: Path, panels: Path
+) -> None:
     import duckdb
 
-    assert run("export", fitted, "--out", "model.pt2").exit_code == 0
     tables = []
-    for model, out in ((fitted, "a.duckdb"), ("model.pt2", "b.duckdb")):
+    for model, out in ((fitted, "a.duckdb"), (artifact, "b.duckdb")):
         assert run("batch", model, "--data", panels, "--out", out).exit_code == 0
         with duckdb.connect(out) as connection:
             tables.append(connection.sql("SELECT * EXCLUDE (run) FROM forecasts ORDER BY ALL").df())

@@ -29,13 +29,12 @@ def test_serve_rejects_a_model_that_is_not_exported(run: Run, error: Error, fitt
 
 @pytest.mark.slow
 def test_serve_rejects_prices_without_the_symbols_at_start(
-    run: Run, error: Error, fitted: Path, tmp_path: Path
+    run: Run, error: Error, artifact: Path, tmp_path: Path
 ) -> None:
-    assert run("export", fitted, "--out", tmp_path / "model.pt2").exit_code == 0
     embedded(["BRENT"]).to_pandas().to_csv(tmp_path / "other.csv")
     embedded(["WTI"]).between("2018-10-01", "2018-12-31").to_pandas().to_csv(tmp_path / "short.csv")
     for name, message in (("other.csv", "got BRENT without WTI"), ("short.csv", "positive prices")):
-        result = run("serve", tmp_path / "model.pt2", "--data", tmp_path / name)
+        result = run("serve", artifact, "--data", tmp_path / name)
         assert result.exit_code == 2
         assert f"{name} cannot be forecast with this model" in error(result)
         assert message in error(result)
