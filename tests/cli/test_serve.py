@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
-from torchcommodity.cli._serve import TOKEN, _tokens
+from torchcommodity.cli._layout import DETECTED
+from torchcommodity.cli._serve import TOKEN, _dashboard, _tokens
 from torchcommodity.data import embedded
 
 Run = Callable[..., Result]
@@ -33,11 +34,13 @@ def test_serve_rejects_prices_without_the_symbols_at_start(
 ) -> None:
     embedded(["BRENT"]).to_pandas().to_csv(tmp_path / "other.csv")
     embedded(["WTI"]).between("2018-10-01", "2018-12-31").to_pandas().to_csv(tmp_path / "short.csv")
-    for name, message in (("other.csv", "got BRENT without WTI"), ("short.csv", "positive prices")):
-        result = run("serve", artifact, "--data", tmp_path / name)
-        assert result.exit_code == 2
-        assert f"{name} cannot be forecast with this model" in error(result)
-        assert message in error(result)
+    result = run("serve", artifact, "--data", tmp_path / "other.csv")
+    assert result.exit_code == 2
+    assert "other.csv cannot be forecast with this model" in error(result)
+    assert "got BRENT without WTI" in error(result)
+    # the function that raises the error above in a process of the server, without starting one again
+    with pytest.raises(ValueError, match=r"short\.csv cannot be forecast with this model.* positive prices"):
+        _dashboard(artifact, str(tmp_path / "short.csv"), None, None, DETECTED)
 
 
 @pytest.mark.slow

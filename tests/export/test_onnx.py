@@ -1,5 +1,7 @@
 """ONNX artifact: runs in onnxruntime without torch, and detects damage."""
 
+import pickle
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -76,6 +78,15 @@ def test_onnx_graph_itself_gives_no_numbers_for_days_and_prices_that_artifact_re
     quantiles = forward(prices, days)
     assert quantiles[0].isfinite().all()
     assert quantiles[1:].isnan().all()
+
+
+def test_onnx_artifact_pickled_copy_has_the_same_bits(
+    onnx_file: Path, inputs: Callable[..., tuple[Tensor, Tensor]], tmp_path: Path
+) -> None:
+    artifact = Artifact.load(shutil.copy(onnx_file, tmp_path / "model"))  # recognized by its content
+    copy = pickle.loads(pickle.dumps(artifact))
+    assert copy.metadata == artifact.metadata
+    assert torch.equal(copy(*inputs()), artifact(*inputs()))
 
 
 def test_onnx_checksum_detects_changed_byte(onnx_file: Path, tmp_path: Path) -> None:
