@@ -90,6 +90,7 @@ def add_forever(path, number, sender):
         sender.send(store.add(panel(number), "x").number)
 
 
+# of 96 kills at random moments, 3 hit the commit and none the creation
 PLACES = {"create": 0.1, "commit": 0.02, "close": 0.02, "anywhere": 0.2}  # seconds after it in which a kill comes
 
 
