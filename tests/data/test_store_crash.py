@@ -91,7 +91,7 @@ def add_forever(path, number, sender):
 
 
 # of 96 kills at random moments, 3 hit the commit and none the creation
-PLACES = {"create": 0.1, "commit": 0.02, "close": 0.02, "anywhere": 0.2}  # seconds after it in which a kill comes
+PLACES = {"create": 0.1, "commit": 0.003, "close": 0.02, "anywhere": 0.2}  # seconds after it in which a kill comes
 
 
 def check_kills(path, places):
