@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from arch.bootstrap import CircularBlockBootstrap, optimal_block_length
 
 from torchcommodity.portfolio._performance import Series
 
@@ -54,6 +53,8 @@ def sharpe_difference(
         >>> sharpe_difference(returns, returns).difference
         0.0
     """
+    from arch.bootstrap import CircularBlockBootstrap, optimal_block_length  # slow to import
+
     if np.array_equal(returns, other):
         return SharpeDifference(0.0, 0.0, 0.0)
     if returns.std() == 0 or other.std() == 0:

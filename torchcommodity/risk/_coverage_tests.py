@@ -5,8 +5,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
-from scipy.special import xlogy
 
 from torchcommodity.opkit.arguments import raise_invalid
 from torchcommodity.risk._series import aligned_series, check_level
@@ -84,6 +82,8 @@ def kupiec_test(
         >>> test.exceedances, round(test.expected, 1), round(test.statistic, 2), round(test.p_value, 3)
         (20, 12.6, 3.91, 0.048)
     """
+    from scipy import stats  # slow to import
+
     exceeds, valid = _exceedances("kupiec_test", returns, value_at_risk, level)
     T, x = int(valid.sum()), int(exceeds[valid].sum())
     statistic = _ratio(T - x, x, x / T) - _ratio(T - x, x, 1 - level)
@@ -120,6 +120,8 @@ def christoffersen_test(
         >>> round(test.after_calm, 3), round(test.after_exceedance, 3), test.independence_p_value < 0.001
         (0.004, 0.917, True)
     """
+    from scipy import stats  # slow to import
+
     exceeds, valid = _exceedances("christoffersen_test", returns, value_at_risk, level)
     pairs = valid[:-1] & valid[1:]
     if not pairs.any():
@@ -138,6 +140,8 @@ def christoffersen_test(
 
 def _ratio(zeros: int, ones: int, probability: float) -> float:
     """Twice the log-likelihood of independent exceedances; 0 of no rows."""
+    from scipy.special import xlogy  # slow to import
+
     if zeros + ones == 0:
         return 0.0
     return 2 * float(xlogy(zeros, 1 - probability) + xlogy(ones, probability))

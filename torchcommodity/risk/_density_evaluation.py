@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import torch
-from scipy import stats
 
 from torchcommodity.losses import pinball
 from torchcommodity.opkit.arguments import raise_invalid
@@ -66,6 +65,8 @@ def pit_histograms(backtest: EvaluatedForecasts, model: str | None = None) -> tu
         >>> len(week.edges), len(week.shares), round(sum(week.shares), 6), week.p_value > 0.05
         (21, 20, 1.0, True)
     """
+    from scipy import stats  # slow to import
+
     name = model_of("pit_histograms", backtest, model)
     valid = has_outcome(backtest, name)
     edges = np.array([0.0, *backtest.levels, 1.0])

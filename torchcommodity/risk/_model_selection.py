@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from arch.bootstrap import MCS, SPA
 
 from torchcommodity.opkit.arguments import check_integer, raise_invalid
 
@@ -131,6 +130,8 @@ def superior_predictive_ability(
         >>> test.best, test.p_value
         ('c', 0.0)
     """
+    from arch.bootstrap import SPA  # slow to import
+
     valid = _valid_losses("superior_predictive_ability", losses, block, replications)
     if benchmark not in valid.columns:
         names = ", ".join(map(str, valid.columns))
@@ -149,6 +150,8 @@ def superior_predictive_ability(
 
 def _elimination_p_values(losses: pd.DataFrame, size: float, block: int, replications: int, seed: int) -> list[float]:
     """P-value of each model, of which no two have equal losses."""
+    from arch.bootstrap import MCS  # slow to import
+
     if losses.shape[1] == 1:
         return [1.0]
     test = MCS(losses.to_numpy(), size, reps=replications, block_size=block, seed=seed)

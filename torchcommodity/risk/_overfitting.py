@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from torchcommodity.opkit.arguments import check_integer, raise_invalid
 from torchcommodity.risk._series import Series
@@ -65,6 +64,8 @@ def probability_of_backtest_overfitting(
         >>> probability_of_backtest_overfitting(noise, blocks=8).probability
         0.0
     """
+    from scipy import stats  # slow to import
+
     name = "probability_of_backtest_overfitting"
     check_integer(name, 2, maximum=20, blocks=blocks)
     r = np.asarray(returns, dtype=np.float64)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from torchcommodity.opkit.arguments import check_integer, raise_invalid
 from torchcommodity.risk._series import aligned_series
@@ -61,6 +60,8 @@ def probabilistic_sharpe_ratio(
         >>> round(probabilistic_sharpe_ratio(returns), 3)
         0.525
     """
+    from scipy import stats  # slow to import
+
     (r,) = aligned_series("probabilistic_sharpe_ratio", returns=returns)
     r = r[np.isfinite(r)]
     if len(r) < 2:
@@ -129,6 +130,8 @@ def expected_maximum_sharpe(deviation: float, trials: int) -> float:
         >>> round(expected_maximum_sharpe(0.5, 100), 2)
         1.27
     """
+    from scipy import stats  # slow to import
+
     check_integer("expected_maximum_sharpe", 2, trials=trials)
     first, second = stats.norm.ppf([1 - 1 / trials, 1 - 1 / (trials * math.e)])
     return float(deviation * ((1 - np.euler_gamma) * first + np.euler_gamma * second))
@@ -136,5 +139,7 @@ def expected_maximum_sharpe(deviation: float, trials: int) -> float:
 
 def sharpe_probability(ratio: float, benchmark: float, rows: int, skewness: float, kurtosis: float) -> float:
     """PSR from moments; ratios per row, kurtosis 3 if normal."""
+    from scipy import stats  # slow to import
+
     variance = 1 - skewness * ratio + (kurtosis - 1) / 4 * ratio**2
     return float(stats.norm.cdf((ratio - benchmark) * math.sqrt((rows - 1) / variance)))
