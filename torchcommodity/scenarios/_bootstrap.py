@@ -2,7 +2,6 @@
 
 import numpy as np
 import torch
-from arch.bootstrap import StationaryBootstrap, optimal_block_length
 from torch import Tensor
 
 from torchcommodity.data import SyntheticTensor
@@ -42,6 +41,8 @@ def stationary_bootstrap(
         >>> stationary_bootstrap(returns[returns.isfinite().all(1)], ("BRENT",), 3, 20, block=10.0)
         Scenarios(3 paths of 20 rows; synthetic:BRENT; stationary bootstrap of 9957 rows, mean block 10.0, seed 0)
     """
+    from arch.bootstrap import StationaryBootstrap, optimal_block_length  # slow to import
+
     past = returns.double().numpy()
     if rows > len(past) or paths < 1:
         rule = f"paths must be >= 1 and rows <= {len(past)}, the number of returns"

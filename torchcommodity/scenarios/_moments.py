@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy.optimize import nnls
 from torch import Tensor
 
 from torchcommodity.models import ScenarioGenerator
@@ -47,6 +46,8 @@ def initialize_by_moments(generator: ScenarioGenerator, returns: Tensor) -> None
 
 def _component_variances(size: Array, phi: Array, kurtosis: Array) -> Array:  # (R, N), (K,), (N,) -> (K, N)
     """Variance of each component of ln sigma: slow components from autocovariances, white noise from the kurtosis."""
+    from scipy.optimize import nnls  # slow to import
+
     slow, x = phi > 0, size - size.mean(0)
     basis = phi[slow] ** LAGS[:, None]  # (lags, slow components)
     covariance = np.stack([(x[:-k] * x[k:]).mean(0) for k in LAGS])  # (lags, N)

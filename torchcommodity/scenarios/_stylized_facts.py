@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy.stats import wasserstein_distance
 from torch import Tensor
 
 TAIL_FRACTION = 0.05  # fraction of the largest |r| in the Hill estimator
@@ -84,6 +83,8 @@ def fact_distances(real: Facts, other: Facts) -> dict[str, float]:
         >>> fact_distances(stylized_facts(r), stylized_facts(r))["total"]
         0.0
     """
+    from scipy.stats import wasserstein_distance  # slow to import
+
     if {k: v.shape[1] for k, v in real.items()} != {k: v.shape[1] for k, v in other.items()}:
         raise ValueError(f"fact_distances: real and other must have the same facts; got {list(real)} and {list(other)}")
     by_family = {
