@@ -6,6 +6,9 @@ Every message names the operator, the argument, what is expected and what was re
 """
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from numbers import Real
 from typing import Any, NoReturn
 
@@ -22,9 +25,49 @@ __all__ = [
     "check_panel",
     "check_tensor",
     "check_values",
+    "current_operation",
+    "operation",
     "raise_invalid",
     "to_tensor",
 ]
+
+_operation: ContextVar[str | None] = ContextVar("operation", default=None)
+
+
+@contextmanager
+def operation(name: str) -> Iterator[None]:
+    """Name the public function whose arguments are checked inside, as a context manager or a decorator.
+
+    Of nested ones the outermost counts: it is the function that the user called.
+
+    Example:
+        >>> def check(horizon):
+        ...     check_integer(current_operation(), 1, horizon=horizon)
+        >>> @operation("fit")
+        ... def fit(horizon):
+        ...     check(horizon)
+        >>> fit(0)
+        Traceback (most recent call last):
+        ValueError: fit: horizon must be >= 1; got horizon=0
+    """
+    token = _operation.set(_operation.get() or name)
+    try:
+        yield
+    finally:
+        _operation.reset(token)
+
+
+def current_operation(default: str = "torchcommodity") -> str:
+    """Name of the `operation` that is running, which begins an error message.
+
+    Args:
+        default: the name outside of any operation.
+
+    Example:
+        >>> current_operation()
+        'torchcommodity'
+    """
+    return _operation.get() or default
 
 
 def raise_invalid(operator: str, expected: str, error: type[Exception] = ValueError, /, **received: Any) -> NoReturn:
