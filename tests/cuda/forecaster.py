@@ -20,7 +20,7 @@ from gpu import DEVICE, ROOT, Table, exit_without_gpu
 
 NAME = str(DEVICE)
 TOLERANCE = 1e-4  # of a log-return: networks compute in float32
-REQUIRED = ("pandas", "duckdb", "pyarrow", "scipy", "safetensors", "threadpoolctl", "lightning", "pydantic")
+REQUIRED = ("pandas", "duckdb", "pyarrow", "scipy", "safetensors", "threadpoolctl", "lightning")
 
 
 def require(*packages: str) -> None:
@@ -133,7 +133,7 @@ def commands(folder: Path) -> dict[str, Callable[[], Any]]:
 
 def serve(path: str) -> str:
     """Start the server, send its own example request, stop it."""
-    require("fastapi", "uvicorn", "httptools", "msgspec", "prometheus_client")
+    require("fastapi", "uvicorn", "httptools", "pydantic", "prometheus_client")
     program = [sys.executable, "-c", "from torchcommodity.cli import main; main()", "serve", path, "--port", "0"]
     options = ["--device", NAME, *(["--memory-fraction", "0.2"] if DEVICE.type == "cuda" else [])]
     server = subprocess.Popen([*program, *options], cwd=ROOT, stderr=subprocess.PIPE, text=True)

@@ -20,8 +20,7 @@ from torchcommodity.serve.http._metrics import Metrics
 from torchcommodity.serve.http._openapi import openapi_document, request_body
 from torchcommodity.serve.http._pool import Pool
 from torchcommodity.serve.http._request import parse_request
-from torchcommodity.serve.http._response import encode_response
-from torchcommodity.serve.http._schema import ErrorResponse, PredictResponse
+from torchcommodity.serve.http._response import ErrorResponse, PredictResponse, encode_response
 from torchcommodity.serve.http._series import SeriesCache
 from torchcommodity.serve.http._served import ServedArtifact
 from torchcommodity.serve.http._uploads import Uploads

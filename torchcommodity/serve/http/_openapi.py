@@ -6,7 +6,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from torchcommodity.serve.http._limits import Limits
-from torchcommodity.serve.http._schema import PredictRequest
+from torchcommodity.serve.http._request import PredictRequest
 from torchcommodity.serve.http._served import ServedArtifact
 
 Schema = dict[str, Any]

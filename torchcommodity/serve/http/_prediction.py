@@ -1,11 +1,9 @@
 """Predictions as JSON, made by a worker from the quantiles of the artifact."""
 
-from typing import Any
-
-import msgspec
 import numpy as np
 import numpy.typing as npt
 import torch
+from pydantic_core import to_json
 from torch import Tensor
 
 from torchcommodity.export import Metadata
@@ -24,10 +22,6 @@ def encode_prediction(metadata: Metadata, window: Window, selection: OutputSelec
         selection: horizons, levels and quantity of the response.
         quantiles: (H, N, Q) quantiles of the cumulative log-return.
     """
-    return msgspec.json.encode(_prediction(metadata, window, selection, quantiles))
-
-
-def _prediction(metadata: Metadata, window: Window, selection: OutputSelection, quantiles: Tensor) -> dict[str, Any]:
     prices, positive = window.prices, window.prices > 0  # the others are NaN or not positive
     counts = positive.sum(0)
     rows = len(prices) - 1 - positive[::-1].argmax(0)  # of the last positive price
@@ -36,7 +30,7 @@ def _prediction(metadata: Metadata, window: Window, selection: OutputSelection, 
         quantiles = torch.from_numpy(last)[None, :, None] * quantiles.exp()
     findings = window_findings(metadata, window)
     origins = np.datetime_as_string(window.days[rows].astype("datetime64[D]")).tolist()
-    return {
+    prediction = {
         "symbols": metadata.symbols,
         "units": metadata.units,
         "origins": [origin if count else None for origin, count in zip(origins, counts)],
@@ -48,6 +42,7 @@ def _prediction(metadata: Metadata, window: Window, selection: OutputSelection, 
         "notes": [*_notes(metadata, counts, ((prices == last) | ~positive).all(0)), *map(note, findings)],
         "findings": list(map(finding_document, findings)),
     }
+    return to_json(prediction, inf_nan_mode="null")
 
 
 def _notes(metadata: Metadata, counts: npt.NDArray[np.int64], is_constant: Mask) -> list[str]:

@@ -1,7 +1,7 @@
 """Windows of a request, and the outputs that it selects, checked against the artifact's metadata."""
 
 from collections.abc import Sequence
-from functools import lru_cache
+from datetime import date
 from itertools import chain
 
 import numpy as np
@@ -9,18 +9,15 @@ import numpy.typing as npt
 
 from torchcommodity.data import DataError, check_frequency, latest_date, overflows
 from torchcommodity.serve._request_error import RequestError, invalid_field
-from torchcommodity.serve.http._dates import DayTable
 from torchcommodity.serve.http._limits import Limits
 from torchcommodity.serve.http._messages import OutputSelection, Window
-from torchcommodity.serve.http._request import ForecastRequest, Instance, Parameters, Prices
+from torchcommodity.serve.http._request import Instance, Parameters, PredictRequest, PriceSeries
 from torchcommodity.serve.http._series import SeriesCache
 from torchcommodity.serve.http._served import ServedArtifact
 
-_day_table = lru_cache(maxsize=1)(DayTable)
-
 
 def make_windows(
-    request: ForecastRequest, metadata: ServedArtifact, limits: Limits, series: SeriesCache
+    request: PredictRequest, metadata: ServedArtifact, limits: Limits, series: SeriesCache
 ) -> list[Window]:
     """Windows of all instances of a request; those with a name are kept in `series`.
 
@@ -33,7 +30,11 @@ def make_windows(
     windows = []
     for i, instance in enumerate(request.instances):
         field = f"instances[{i}]"
-        _check_series(instance, field, series)
+        if instance.append and instance.series is None:
+            raise invalid_field(f"{field}.series", "the name of the series to which the rows are appended", None)
+        if instance.series is not None and not series.limit:
+            expected = "no name: the server keeps no series (see its option --live)"
+            raise invalid_field(f"{field}.series", expected, instance.series)
         window = _window(instance, field, metadata, limits)
         if instance.append:
             window = series.append(str(instance.series), window, field)
@@ -43,15 +44,6 @@ def make_windows(
             series.keep(instance.series, window)
         windows.append(window)
     return windows
-
-
-def _check_series(instance: Instance, field: str, series: SeriesCache) -> None:
-    if instance.append and instance.series is None:
-        raise invalid_field(f"{field}.series", "the name of the series to which the rows are appended", None)
-    if instance.series is not None and not series.limit:
-        raise invalid_field(
-            f"{field}.series", "no name: the server keeps no series (see its option --live)", instance.series
-        )
 
 
 def _check_rows(rows: int, field: str, least: int, limits: Limits) -> None:
@@ -85,17 +77,47 @@ def _indices(name: str, values: Sequence[float] | None, available: Sequence[floa
 def _window(instance: Instance, field: str, metadata: ServedArtifact, limits: Limits) -> Window:
     rows = len(instance.dates)
     _check_rows(rows, f"{field}.dates", 1 if instance.append else metadata.min_rows, limits)
-    days = _day_table(metadata.calendar).days(instance.dates, f"{field}.dates")
+    days = _days(instance.dates, f"{field}.dates", metadata)
+    by_symbol, field = isinstance(instance.prices, dict), f"{field}.prices"
     if isinstance(instance.prices, dict):
-        prices = _price_columns(instance.prices, f"{field}.prices", metadata, rows)
+        prices = _price_columns(instance.prices, field, metadata, rows)
     else:
-        prices = _price_rows(instance.prices, f"{field}.prices", metadata, rows)
-    _check_magnitudes(prices, f"{field}.prices", metadata, isinstance(instance.prices, dict))
+        prices = _price_rows(instance.prices, field, metadata, rows)
+    unusable = overflows(prices)
+    if unusable.any():
+        row, n = map(int, np.argwhere(unusable)[0])
+        cell = f".{metadata.symbols[n]}[{row}]" if by_symbol else f"[{row}][{n}]"
+        raise invalid_field(f"{field}{cell}", "zero, or a magnitude from 1e-100 to 1e100", prices[row, n])
     return Window(prices, days)
 
 
+def _days(dates: Sequence[str], field: str, metadata: ServedArtifact) -> npt.NDArray[np.int64]:  # (T,)
+    """Days since 1970-01-01 of ascending dates."""
+    try:
+        days = np.array(dates, "datetime64[D]").astype(np.int64)
+    except ValueError:
+        row = next(row for row, text in enumerate(dates) if not _is_date(text))
+        raise invalid_field(f"{field}[{row}]", "a valid date such as 2018-12-31", dates[row]) from None
+    first, last = metadata.day_range
+    if (outside := np.flatnonzero((days < first) | (days > last))).size:
+        row = int(outside[0])
+        raise invalid_field(f"{field}[{row}]", f"a date from {' to '.join(metadata.calendar)}", dates[row])
+    if (unordered := np.flatnonzero(days[1:] <= days[:-1]) + 1).size:
+        row = int(unordered[0])
+        raise invalid_field(f"{field}[{row}]", f"a date after {dates[row - 1]}, the previous row's", dates[row])
+    return days
+
+
+def _is_date(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _price_rows(
-    prices: Sequence[Prices], field: str, metadata: ServedArtifact, rows: int
+    prices: Sequence[PriceSeries], field: str, metadata: ServedArtifact, rows: int
 ) -> npt.NDArray[np.float64]:  # (T, N)
     symbols = metadata.symbols
     if len(prices) != rows:
@@ -107,7 +129,7 @@ def _price_rows(
 
 
 def _price_columns(
-    prices: dict[str, Prices], field: str, metadata: ServedArtifact, rows: int
+    prices: dict[str, PriceSeries], field: str, metadata: ServedArtifact, rows: int
 ) -> npt.NDArray[np.float64]:  # (T, N)
     for symbol in prices:
         if symbol not in metadata.symbols:
@@ -121,17 +143,9 @@ def _price_columns(
     return np.ascontiguousarray(_flat_array(columns, rows * len(columns)).reshape(len(columns), rows).T)
 
 
-def _flat_array(lists: Sequence[Prices], size: int) -> npt.NDArray[np.float64]:
+def _flat_array(lists: Sequence[PriceSeries], size: int) -> npt.NDArray[np.float64]:
     # twice as fast as np.array, which looks at every value twice; None becomes NaN
     return np.fromiter(chain.from_iterable(lists), object, size).astype(np.float64)
-
-
-def _check_magnitudes(prices: npt.NDArray[np.float64], field: str, metadata: ServedArtifact, by_symbol: bool) -> None:
-    unusable = overflows(prices)
-    if unusable.any():
-        row, n = map(int, np.argwhere(unusable)[0])
-        cell = f".{metadata.symbols[n]}[{row}]" if by_symbol else f"[{row}][{n}]"
-        raise invalid_field(f"{field}{cell}", "zero, or a magnitude from 1e-100 to 1e100", prices[row, n])
 
 
 def _check_dates(days: npt.NDArray[np.int64], field: str, metadata: ServedArtifact, rows: int) -> None:
