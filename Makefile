@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 # A machine with a GPU may be without a network: its own Python with torch does.
 GPU_PYTHON := $(if $(wildcard $(BIN)/python),$(BIN)/python,$(PYTHON))
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
@@ -13,16 +13,20 @@ NATIVE := $(shell find torchcommodity/ops torchcommodity/opkit/include -name "*.
 # For Podman: DOCKER_BUILD="podman build --format docker", the format that has health checks.
 DOCKER_BUILD ?= docker build
 
-.PHONY: forecast test quick check docs bench test-cuda bench-cuda wheel test-versions version release-check upload image dev clean
+.PHONY: forecast test test-slow test-release check docs bench test-cuda bench-cuda wheel test-versions version release-check upload image dev clean
 
 forecast: $(VENV)/forecast  ## forecast the embedded prices: out/report.html
 	$(BIN)/torchcommodity forecast
 
-test: $(VENV)/dev  ## every test, doctest and code block of README and docs
-	$(PYTEST)
+test: $(VENV)/dev  ## the inner loop: every feature, in minutes
+	$(PYTEST) -m "not slow and not release"
 
-quick: $(VENV)/dev  ## the inner loop: everything but the tests marked slow, see pyproject.toml
-	$(PYTEST) -m "not slow"
+test-slow: $(VENV)/dev  ## the tests marked slow; MARKS="export or browser" for those that also have one of these marks
+	$(PYTEST) -m "slow$(if $(MARKS), and ($(MARKS)))"
+
+test-release: $(VENV)/dev  ## corpora of faults in full, CUDA, and the wheel in dist/ beside every torch and Python
+	$(PYTEST) -m release
+	$(MAKE) test-cuda test-versions
 
 check: $(VENV)/dev  ## formatting, lint, types; workflows, container and examples of deployment
 	$(BIN)/ruff format --check .

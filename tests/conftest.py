@@ -1,5 +1,6 @@
 """Real prices for tests, settings of hypothesis, and no access to the user's own files."""
 
+import itertools
 import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -56,11 +57,19 @@ def unchecked_names() -> Callable[[], AbstractContextManager[None]]:
     return context
 
 
+@pytest.fixture(scope="session")
+def _homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder for each test, created by what writes to it."""
+    root = tmp_path_factory.mktemp("homes")
+    return (root / str(number) for number in itertools.count())
+
+
 @pytest.fixture(autouse=True)
-def _no_user_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_user_files(_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests neither read nor write the user's own store, cache and keys."""
-    monkeypatch.setenv("TORCHCOMMODITY_STORE", str(tmp_path / "home" / "prices.duckdb"))
-    monkeypatch.setenv("TORCHCOMMODITY_CACHE", str(tmp_path / "home" / "cache"))
+    home = next(_homes)
+    monkeypatch.setenv("TORCHCOMMODITY_STORE", str(home / "prices.duckdb"))
+    monkeypatch.setenv("TORCHCOMMODITY_CACHE", str(home / "cache"))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     for name in ("EIA_API_KEY", "TORCHCOMMODITY_FRED_URL", "TORCHCOMMODITY_EIA_URL"):
         monkeypatch.delenv(name, raising=False)

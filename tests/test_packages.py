@@ -1,10 +1,10 @@
 """The structure of the library: which package imports which, what is public, how large a file may grow."""
 
 import ast
+import functools
 import importlib
 import inspect
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,7 +21,11 @@ CORE = {"opkit", "ops", "nn", "losses", "models"}
 FILES = sorted(ROOT.rglob("*.py"))
 PACKAGES = sorted(path.parent for path in FILES if path.name == "__init__.py")
 PUBLIC = [path for path in PACKAGES if not any(part.startswith("_") for part in path.relative_to(ROOT).parts)]
-per_file = pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+
+
+@functools.cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
 
 
 def module_name(path: Path) -> str:
@@ -41,36 +45,39 @@ def source_module(node: ast.ImportFrom, path: Path) -> str:
     return ".".join([*folders, *([node.module] if node.module else [])])
 
 
-def imports_of_other_packages(path: Path) -> Iterator[tuple[str, str]]:
+@functools.cache
+def imports_of_other_packages(path: Path) -> list[tuple[str, str]]:
     """Module and name of every `from torchcommodity.other import name`, inside functions too."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    imports = []
+    for node in ast.walk(tree(path)):
         if isinstance(node, ast.ImportFrom) and (module := source_module(node, path)).startswith("torchcommodity"):
             for alias in node.names:
                 dotted = f"{module}.{alias.name}".split(".")
                 if dotted[1] in LEVELS and dotted[1] != package_of(path):
-                    yield module, alias.name
+                    imports.append((module, alias.name))
+    return imports
 
 
-@per_file
-def test_package_imports_only_lower_packages(path: Path) -> None:
-    level = LEVELS.get(package_of(path), 10)
-    imported = {f"{module}.{name}".split(".")[1] for module, name in imports_of_other_packages(path)}
-    assert {name for name in imported if LEVELS[name] >= level} == set()
+def test_package_imports_only_lower_packages() -> None:
+    for path in FILES:
+        level = LEVELS.get(package_of(path), 10)
+        imported = {f"{module}.{name}".split(".")[1] for module, name in imports_of_other_packages(path)}
+        assert {name for name in imported if LEVELS[name] >= level} == set(), path
 
 
-@per_file
-def test_package_imports_only_public_names_of_others(path: Path) -> None:
-    for module, name in imports_of_other_packages(path):
-        if module == "torchcommodity":
-            continue
-        assert not any(part.startswith("_") for part in module.split(".")), f"{module} is private"
-        assert name in importlib.import_module(module).__all__, f"{name} is not in {module}.__all__"
+def test_package_imports_only_public_names_of_others() -> None:
+    for path in FILES:
+        for module, name in imports_of_other_packages(path):
+            if module == "torchcommodity":
+                continue
+            assert not any(part.startswith("_") for part in module.split(".")), f"{path}: {module} is private"
+            assert name in importlib.import_module(module).__all__, f"{path}: {name} is not in {module}.__all__"
 
 
-@per_file
-def test_files_stay_small(path: Path) -> None:
-    assert len(path.read_text().splitlines()) <= 400
-    assert path.stem not in {"utils", "common", "helpers"}
+def test_files_stay_small() -> None:
+    for path in FILES:
+        assert len(path.read_text().splitlines()) <= 400, path
+        assert path.stem not in {"utils", "common", "helpers"}, path
 
 
 def test_every_module_of_a_package_is_private() -> None:
@@ -108,11 +115,12 @@ def test_dir_of_the_library_lists_packages_and_everyday_names() -> None:
     assert {*LEVELS, "Panel", "fit", "predict", "read", "__version__"} <= set(dir(torchcommodity))
 
 
-@per_file
-def test_core_needs_only_torch_and_numpy(path: Path) -> None:
-    if package_of(path) not in CORE:
-        return
-    top = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.Import | ast.ImportFrom)]
-    names = {source_module(node, path) if isinstance(node, ast.ImportFrom) else node.names[0].name for node in top}
-    roots = {name.split(".")[0] for name in names}
-    assert roots <= {"torch", "numpy", "torchcommodity"} | set(sys.stdlib_module_names)
+def test_core_needs_only_torch_and_numpy() -> None:
+    for path in FILES:
+        if package_of(path) in CORE:
+            top = [node for node in tree(path).body if isinstance(node, ast.Import | ast.ImportFrom)]
+            names = {
+                source_module(node, path) if isinstance(node, ast.ImportFrom) else node.names[0].name for node in top
+            }
+            roots = {name.split(".")[0] for name in names}
+            assert roots <= {"torch", "numpy", "torchcommodity"} | set(sys.stdlib_module_names), path

@@ -65,6 +65,7 @@ def test_ranges_cover_every_panel_once(table: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.cluster
 @pytest.mark.parametrize("lost", [False, True], ids=["two nodes", "a node is lost"])
 def test_run_on_ray_equals_the_local_run(
     artifact: Artifact, table: Path, tmp_path: Path, cluster: Any, lost: bool, monkeypatch: pytest.MonkeyPatch
@@ -85,6 +86,7 @@ def test_run_on_ray_equals_the_local_run(
 
 
 @pytest.mark.slow
+@pytest.mark.cluster
 def test_run_on_ray_says_which_node_cannot_read_the_table(
     artifact: Artifact, table: Path, tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -317,6 +317,7 @@ batch.run(Artifact.load(sys.argv[1]), sys.argv[2], sys.argv[3], progress=lambda 
 
 
 @pytest.mark.slow
+@pytest.mark.process
 def test_run_resumes_after_kill(
     artifact: Artifact, artifact_file: Path, windows: Windows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

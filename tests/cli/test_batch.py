@@ -59,6 +59,7 @@ def test_batch_rejects_other_endings_and_options_without_meaning(
 
 
 @pytest.mark.slow
+@pytest.mark.export
 def test_batch_with_an_exported_model_equals_the_fitted_one(
     run: Run, fitted: Path, artifact: Path, panels: Path
 ) -> None:

@@ -1,6 +1,7 @@
 """`torchcommodity forecast`: files, tables, the cache, and a stop from outside."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -51,7 +52,7 @@ def test_forecast_quiet_prints_nothing(run: Run, prices: Path, tmp_path: Path) -
 
 def test_forecast_recomputes_a_damaged_cache(run: Run, prices: Path, tmp_path: Path) -> None:
     run("forecast", "--data", prices, "--out", tmp_path / "a", "--symbols", "WTI")
-    for path in (tmp_path / "home" / "cache" / "models").iterdir():
+    for path in (Path(os.environ["TORCHCOMMODITY_CACHE"]) / "models").iterdir():
         path.write_bytes(path.read_bytes()[:-9])
     result = run("forecast", "--data", prices, "--out", tmp_path / "b", "--symbols", "WTI")
     assert "(from the cache)" not in result.stdout
@@ -95,6 +96,7 @@ def test_invalid_prices_are_rejected_with_file_and_line(
 
 
 @pytest.mark.slow
+@pytest.mark.process
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
 def test_forecast_stopped_by_a_signal_leaves_no_files(number: signal.Signals, code: int, tmp_path: Path) -> None:
     path = tmp_path / "prices.csv"

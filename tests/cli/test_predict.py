@@ -53,6 +53,7 @@ def test_predict_writes_parquet_and_json_by_the_ending(run: Run, fitted: Path, n
 
 
 @pytest.mark.slow
+@pytest.mark.export
 @pytest.mark.parametrize(("format", "suffix"), [("pt2", ".pt2"), ("onnx", ".onnx")])
 def test_predict_with_an_exported_model_equals_the_fitted_one(
     run: Run, fitted: Path, newer: Path, tmp_path: Path, format: str, suffix: str
@@ -78,6 +79,7 @@ def test_export_rejects_the_ending_of_another_format(run: Run, error: Error, fit
 
 
 @pytest.mark.slow
+@pytest.mark.export
 def test_export_writes_next_to_the_model_by_default(artifact: Path, fitted: Path) -> None:
     assert artifact.exists()  # and printed nothing with --quiet, as the fixture asserts
     assert artifact.parent == fitted.parent

@@ -29,6 +29,7 @@ def test_serve_rejects_a_model_that_is_not_exported(run: Run, error: Error, fitt
 
 
 @pytest.mark.slow
+@pytest.mark.process
 def test_serve_rejects_prices_without_the_symbols_at_start(
     run: Run, error: Error, artifact: Path, tmp_path: Path
 ) -> None:
@@ -44,6 +45,7 @@ def test_serve_rejects_prices_without_the_symbols_at_start(
 
 
 @pytest.mark.slow
+@pytest.mark.process
 def test_fit_export_serve_on_the_default_data_show_a_page(tmp_path: Path) -> None:
     def torchcommodity(*arguments: str) -> list[str]:
         return [sys.executable, "-m", "torchcommodity", *arguments]

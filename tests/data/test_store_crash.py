@@ -121,6 +121,7 @@ def test_what_was_reported_survives_kills(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.process
 def test_what_was_reported_survives_many_kills(tmp_path):
     for folder in range(4):  # in each, the file is created under fire
         places = ["create", *["commit", "close"] * 2, "anywhere"]

@@ -206,6 +206,7 @@ def test_window_dataset_pickles(panel: Panel) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.process
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_window_dataset_loads_with_worker_processes(panel: Panel) -> None:
     windows = WindowDataset(panel, 60, ["1w", "1m"])

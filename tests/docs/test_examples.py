@@ -88,6 +88,7 @@ class AllExamples(nn.Module):
 
 
 @pytest.mark.slow
+@pytest.mark.compile
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")  # from Inductor
 def test_examples_compile_in_one_graph() -> None:
     torch.manual_seed(0)
@@ -168,6 +169,7 @@ def test_linear_layer_equals_torch_nn_linear() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.compile
 def test_cuda_kernel_builds(monkeypatch: pytest.MonkeyPatch) -> None:
     try:
         compiler.nvcc()

@@ -43,6 +43,7 @@ def test_kernel_page_error_does_not_compile() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.compile
 def test_kernel_page_cuda_compiles(tmp_path: Path) -> None:
     try:
         compiler.nvcc()

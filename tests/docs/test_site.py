@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted(path.stem for path in (ROOT / "examples").glob("[0-9]*.py"))
 PAGES = ["index", "tutorials/forecast", "how-to/serving", "reference/export", "results/skill", "examples/index"]
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = pytest.mark.slow  # the examples run while the site is built
+pytestmark = [pytest.mark.slow, pytest.mark.process]  # the examples run while the site is built
 
 
 def public_modules(folder: Path, prefix: str = "") -> list[str]:

@@ -34,6 +34,7 @@ FAST_COMPILE = {"aot_inductor.compile_wrapper_opt_level": "O0"}
 
 
 @pytest.mark.slow
+@pytest.mark.export
 @pytest.mark.skipif(
     shutil.which("g++") is None or not native_libraries(), reason="needs a compiler and the native library"
 )

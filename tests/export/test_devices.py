@@ -16,6 +16,7 @@ CUDA = torch.device("cuda", 0)
 
 
 @pytest.mark.slow
+@pytest.mark.export
 def test_graph_on_another_device_has_no_tensor_of_the_cpu(forecaster: Forecaster) -> None:
     """Fake tensors have a device and no memory: an operator that sees two devices raises an error, as on a GPU."""
     graph = RawPriceForecaster(forecaster)

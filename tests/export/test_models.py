@@ -40,6 +40,7 @@ def test_graph_of_every_model_equals_predict_without_parametrizations(
 
 
 @pytest.mark.slow
+@pytest.mark.export
 @pytest.mark.parametrize("name", ["garch-lstm", "har-mlp-lstm", "har-orthogonal-lstm"])
 def test_pt2_equals_predict_bit_for_bit(name: str, panel: Panel, forecaster: Forecaster, tmp_path: Path) -> None:
     fitted = fit_untrained(panel, name, forecaster)

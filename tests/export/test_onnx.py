@@ -19,7 +19,7 @@ from torchcommodity.forecast import Forecaster
 
 pytest.importorskip("onnxruntime")
 pytest.importorskip("onnxscript")
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.export]
 
 WITHOUT_TORCH = """
 import json, sys

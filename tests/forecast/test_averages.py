@@ -77,6 +77,7 @@ def test_shift_of_averages_does_not_look_ahead(monthly: Panel, forecaster: Forec
 
 
 @pytest.mark.slow
+@pytest.mark.export
 @pytest.mark.parametrize("format", ["pt2", "onnx"])
 def test_export_of_averages_has_the_forecast_of_the_model(
     monthly: Panel, forecaster: Forecaster, format: export.Format, tmp_path_factory: pytest.TempPathFactory

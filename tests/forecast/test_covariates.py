@@ -154,6 +154,7 @@ def test_fit_takes_variances_of_another_model(prices: Panel) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.export
 def test_backtest_has_a_row_without_covariates_that_equals_the_backtest_without_them(
     prices: Panel, covariates: Covariates
 ) -> None:
@@ -165,6 +166,7 @@ def test_backtest_has_a_row_without_covariates_that_equals_the_backtest_without_
 
 
 @pytest.mark.slow
+@pytest.mark.export
 def test_networks_train_with_covariates_among_their_features(prices: Panel, covariates: Covariates) -> None:
     config = FitConfig(HarLstmConfig(), TrainConfig(epochs=1))
     forecaster = forecast.fit(prices, config, covariates=covariates)

@@ -47,6 +47,7 @@ def test_pooled_sharpe_differs_from_the_mean_over_microbatches() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.process
 @pytest.mark.skipif(not distributed.is_available(), reason="torch is built without torch.distributed")
 def test_pooled_sharpe_over_two_processes() -> None:
     """`DistributedDataParallel` averages over processes; `averaged=True` undoes it."""

@@ -94,6 +94,7 @@ def test_portfolio_returns_vmap_equals_the_batch(rebalance: bool) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.compile
 @pytest.mark.filterwarnings("ignore")  # warnings inside PyTorch's compilers
 @pytest.mark.parametrize("rebalance", [True, False])
 def test_portfolio_returns_compiled_equal_eager(rebalance: bool) -> None:

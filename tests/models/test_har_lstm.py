@@ -38,6 +38,7 @@ def test_har_lstm_is_causal(prices: Tensor, row: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.export
 def test_har_lstm_exports_with_dynamic_batch_and_time(prices: Tensor) -> None:
     model, two = with_random_head(warmup=5), prices[:, 300:340].repeat(2, 1, 1)
     sizes = {0: torch.export.Dim("B", min=1, max=64), 1: torch.export.Dim("T", min=8, max=4096)}

@@ -123,6 +123,7 @@ def test_learned_parameters_change_in_training(name: str, prices: Tensor) -> Non
 
 
 @pytest.mark.slow
+@pytest.mark.export
 @pytest.mark.filterwarnings("ignore")  # warnings inside PyTorch's compilers
 def test_strict_export_has_dynamic_batch_and_time(name: str, prices: Tensor) -> None:
     torch._dynamo.reset()

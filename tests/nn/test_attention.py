@@ -104,6 +104,7 @@ def test_cross_asset_attention_rejects_a_mask_that_does_not_fit() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.compile
 @pytest.mark.filterwarnings("ignore")  # warnings inside PyTorch's compilers
 @pytest.mark.parametrize("dtype", [torch.bool, torch.float])
 def test_cross_asset_attention_with_a_mask_compiles_and_exports(dtype: torch.dtype, tmp_path: Path) -> None:
@@ -136,6 +137,7 @@ def test_cross_asset_attention_is_row_wise_and_permutation_equivariant() -> None
 
 
 @pytest.mark.slow
+@pytest.mark.export
 @pytest.mark.filterwarnings("ignore")  # warnings inside PyTorch's compilers
 def test_cross_asset_attention_exports_with_dynamic_batch_and_time() -> None:
     torch._dynamo.reset()

@@ -198,6 +198,7 @@ def test_fused_layers_compute_needed_products_only(data: bool) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.compile
 @pytest.mark.parametrize("data", [True, False])
 def test_conv_bn_keeps_channels_last(data: bool) -> None:
     layer = nn.ConvBN2d(4, 6, 3, padding=1)

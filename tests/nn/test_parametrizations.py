@@ -106,6 +106,7 @@ def test_orthogonal_gates_state_dict_round_trips() -> None:
 
 @pytest.mark.filterwarnings("ignore")  # warnings inside PyTorch's compilers
 @pytest.mark.slow
+@pytest.mark.export
 def test_orthogonal_gates_export_with_dynamic_batch_and_time() -> None:
     torch._dynamo.reset()
     lstm, x = nn.orthogonal_gates(nn.LSTM(3, 5, batch_first=True)), torch.randn(2, 7, 3)

@@ -164,6 +164,7 @@ def test_recurrent_layers_export_with_dynamic_batch_and_time(layer: torch.nn.Mod
 
 
 @pytest.mark.slow
+@pytest.mark.compile
 @pytest.mark.filterwarnings("ignore")  # warnings inside PyTorch's compilers
 def test_lstm_compiles_with_fullgraph() -> None:
     torch._dynamo.reset()

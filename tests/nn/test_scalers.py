@@ -200,6 +200,7 @@ def forecaster(prices: Tensor) -> tuple[Forecaster, Tensor, Tensor]:
 
 
 @pytest.mark.slow
+@pytest.mark.export
 @pytest.mark.filterwarnings("ignore")  # warnings inside PyTorch's compilers
 def test_scalers_export_with_their_network(forecaster: tuple[Forecaster, Tensor, Tensor]) -> None:
     model, x, expected = forecaster
@@ -214,6 +215,7 @@ def test_scalers_compile_without_a_graph_break(forecaster: tuple[Forecaster, Ten
 
 
 @pytest.mark.slow
+@pytest.mark.export
 @pytest.mark.filterwarnings("ignore")
 def test_scalers_run_in_onnx(forecaster: tuple[Forecaster, Tensor, Tensor], tmp_path: Path) -> None:
     onnxruntime = pytest.importorskip("onnxruntime")

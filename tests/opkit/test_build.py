@@ -78,6 +78,7 @@ def test_op_uses_a_kernel_from_load_inline() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.compile
 def test_load_inline_accepts_a_function_without_tensors() -> None:
     text = (
         "int64_t twice(int64_t k) { return 2 * k; }\nTensor first(const Tensor& x) { return torch::stable::clone(x); }"
@@ -89,6 +90,7 @@ def test_load_inline_accepts_a_function_without_tensors() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.compile
 def test_load_inline_builds_once(monkeypatch: pytest.MonkeyPatch) -> None:
     text = PLAIN.format(name="copy")
     opkit.load_inline("inline_once", text, functions=["copy"])
@@ -101,6 +103,7 @@ def test_load_inline_builds_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.compile
 def test_load_inline_loads_changed_text_separately() -> None:
     first = opkit.load_inline("inline_changed", SQUARE, functions=["square"])
     second = opkit.load_inline("inline_changed", SQUARE.replace("from[i] * from[i]", "from[i]"), functions=["square"])
@@ -172,6 +175,7 @@ def test_key_follows_the_headers_that_a_text_includes(text: str, tmp_path: Path)
 
 
 @pytest.mark.slow
+@pytest.mark.compile
 def test_load_rebuilds_after_a_header_change(tmp_path: Path) -> None:
     (tmp_path / "factor.h").write_text("constexpr double kFactor = 5;")
     source = tmp_path / "scaled.cpp"
@@ -201,6 +205,7 @@ def start() -> "subprocess.Popen[str]":
 
 
 @pytest.mark.slow
+@pytest.mark.compile
 def test_load_inline_builds_once_for_eight_processes(empty_cache: Path) -> None:
     processes = [start() for _ in range(8)]
     assert [process.communicate(timeout=120)[0].strip() for process in processes] == ["2.0"] * 8
@@ -209,6 +214,7 @@ def test_load_inline_builds_once_for_eight_processes(empty_cache: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.compile
 def test_load_inline_after_an_interrupted_build(empty_cache: Path) -> None:
     process = start()
     while not list(empty_cache.rglob("building-*")) and process.poll() is None:

@@ -37,6 +37,7 @@ def test_check_passes_live_updates_of_an_operator() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.compile
 def test_check_passes_an_operator_with_weights() -> None:
     report = opkit.check(with_weights("none", "correct with weights").build())
     assert report.ok, str(report)
@@ -45,6 +46,7 @@ def test_check_passes_an_operator_with_weights() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.compile
 def test_check_skips_time_checks_without_a_time_axis() -> None:
     report = opkit.check(without_time("none", "correct without time").build())
     assert report.ok, str(report)
@@ -62,6 +64,7 @@ def test_check_fails_a_mutant_in_one_check(mutant: Mutant) -> None:
 
 @pytest.mark.parametrize("mutant", params(COMPILED_MUTANTS))
 @pytest.mark.slow
+@pytest.mark.compile
 def test_check_fails_a_compiled_mutant_in_one_check(mutant: Mutant) -> None:
     """With the cheap compiled checks; AOTInductor and ONNX, which cost most, only for their own mutants."""
     cheap = {check.name for check in CHECKS.values() if check.compiled} - {"aot_inductor", "onnx"}

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from torchcommodity import opkit
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.compile]
 
 
 class Exponential(torch.autograd.Function):

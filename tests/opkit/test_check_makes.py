@@ -199,6 +199,7 @@ Tensor cube(const Tensor& x_, int64_t times = 1) {
 
 
 @pytest.mark.slow
+@pytest.mark.compile
 def test_check_takes_an_operator_of_a_library_in_c() -> None:
     built = opkit.load_inline("checked_in_c", CUBE, functions=["cube"])
     (cause,) = opkit.check(built.cube, only="fake").causes

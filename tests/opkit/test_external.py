@@ -44,6 +44,7 @@ def test_external_gradient_passes_gradcheck(pair: tuple[Tensor, Tensor], gradien
 
 
 @pytest.mark.slow
+@pytest.mark.compile
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # from Inductor
 @pytest.mark.parametrize("gradient", ["custom", "finite-difference"])
 def test_external_compiles_fullgraph(pair: tuple[Tensor, Tensor], gradient: Any) -> None:

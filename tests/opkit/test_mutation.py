@@ -125,6 +125,7 @@ def test_mutating_op_under_torch_func(x: Tensor) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.compile
 def test_mutating_op_compiles(x: Tensor) -> None:
     compiled = torch.compile(lambda x: square(x).sin(), fullgraph=True, backend="aot_eager")
     actual, expected = ([y, *torch.autograd.grad(y.sum(), x)] for y in (compiled(x), square(x).sin()))

@@ -27,6 +27,7 @@ def run(folder: Path, *command: str) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.compile
 def test_op_new_builds_and_passes_the_contract(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["new", "halve", "--cuda", "--dest", str(tmp_path)])
     assert result.exit_code == 0, result.output
@@ -38,6 +39,7 @@ def test_op_new_builds_and_passes_the_contract(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.compile
 def test_new_passes_the_contract_after_the_tutorial(tmp_path: Path) -> None:
     folder = opkit.new("halve", tmp_path)
     for step in re.findall(r"^```diff\n(.*?)^```", PAGE.read_text(), flags=re.MULTILINE | re.DOTALL):

@@ -193,6 +193,7 @@ print(x.grad[0].item())
 
 
 @pytest.mark.slow
+@pytest.mark.compile
 def test_op_recompiles_after_a_formula_change(tmp_path: Path) -> None:
     environment = os.environ | {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache"), "TORCHCOMMODITY_NATIVE": "0"}
     for factor in ("2", "3"):  # PyTorch's cache on disk would return the old gradient

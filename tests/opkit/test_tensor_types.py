@@ -143,6 +143,7 @@ def test_logging_tensor_logs_shapes(caplog: pytest.LogCaptureFixture) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.process
 def test_logging_tensor_without_configuration_prints() -> None:
     code = "import torch; from torchcommodity import opkit; print(opkit.LoggingTensor(torch.ones(2, 3)).sum(1) + 1)"
     run = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)

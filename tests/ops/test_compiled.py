@@ -13,7 +13,11 @@ from torchcommodity.opkit._contract.runner import build_cases
 assert ops.NATIVE is not None
 NAMES = sorted(name.removeprefix("commodity::") for name in opkit.OPERATORS if name.startswith("commodity::"))
 PUBLIC = [name for name in NAMES if not name.endswith(("_backward", "_score"))]
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # PyTorch's compilers warn about themselves
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.compile,
+    pytest.mark.filterwarnings("ignore"),
+]  # PyTorch's compilers warn about themselves
 
 
 @pytest.fixture(autouse=True)

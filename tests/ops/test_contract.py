@@ -41,6 +41,6 @@ def test_contract(name: str, check: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(SLOW))
 def test_contract_causality(name: str) -> None:
-    """What `make quick` checks of the slow operators: the values, and that they depend on no later row."""
+    """What `make test` checks of the slow operators: the values, and that they depend on no later row."""
     report = opkit.check(opkit.OPERATORS[f"commodity::{name}"], only="causal")
     assert report.ok, str(report)

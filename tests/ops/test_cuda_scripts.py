@@ -10,7 +10,7 @@ import torch
 
 SCRIPTS = Path(__file__).parents[1] / "cuda"
 BENCHMARK = SCRIPTS.parents[1] / "benchmarks" / "cuda_kernels.py"
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.process]
 
 
 @pytest.mark.parametrize("script", [SCRIPTS / "run.py", BENCHMARK], ids=lambda path: path.stem)

@@ -21,7 +21,7 @@ STABLE_ABI = "-DTORCH_TARGET_VERSION=0x020a000000000000"
 EMULATION = Path(__file__).parent / "cuda_emulation"
 REGISTERED = re.compile(r"^COMMODITY_CUDA\((\w+)\)", re.MULTILINE)
 NAMES = sorted(name for path in KERNELS for name in REGISTERED.findall(path.read_text()))
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.compile]
 
 
 def test_every_native_operator_has_a_cuda_kernel() -> None:

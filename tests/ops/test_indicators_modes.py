@@ -168,6 +168,7 @@ class FewIndicators(ManyIndicators):
 
 
 @pytest.mark.slow
+@pytest.mark.compile
 @pytest.mark.filterwarnings("ignore")  # the compiler itself warns
 @pytest.mark.parametrize(("module", "backend"), [(ManyIndicators(), "aot_eager"), (FewIndicators(), "inductor")])
 def test_indicators_compile_fullgraph(module: nn.Module, backend: str, bars: tuple[Tensor, ...]) -> None:
@@ -181,6 +182,7 @@ def test_indicators_compile_fullgraph(module: nn.Module, backend: str, bars: tup
 
 
 @pytest.mark.slow
+@pytest.mark.export
 def test_indicators_export(bars: tuple[Tensor, ...]) -> None:
     module, rows = ManyIndicators(), torch.export.Dim("rows", min=2, max=5000)
     program = torch.export.export(module, tuple(x[:80].float() for x in bars), dynamic_shapes=({0: rows},) * 3)

@@ -75,6 +75,7 @@ def test_compile_to_the_same_model_reports_no_difference(
 
 
 @pytest.mark.slow
+@pytest.mark.compile
 @pytest.mark.filterwarnings("ignore:`torch.jit.script_method` is deprecated:DeprecationWarning")  # of torch 2.13
 def test_compile_with_inductor_compares_outputs_and_gradients() -> None:
     result = compile(MLP, [(torch.ones(3, 4), torch.ones(3, 2))], loss_fn=F.mse_loss, rounds=5)
@@ -87,6 +88,7 @@ def test_compile_with_inductor_compares_outputs_and_gradients() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.compile
 @pytest.mark.parametrize("name", BATCHES)
 def test_compile_accepts_every_form_of_batch(eager_backend: None, name: str) -> None:
     make, batch, loss_fn = BATCHES[name]
@@ -97,6 +99,7 @@ def test_compile_accepts_every_form_of_batch(eager_backend: None, name: str) -> 
 
 
 @pytest.mark.slow
+@pytest.mark.compile
 def test_compile_counts_recompilations_by_shape(eager_backend: None) -> None:
     result = compile(MLP, [torch.ones(size, 4) for size in (2, 3, 3, 5)], dynamic=False, rounds=5)
     assert result.batches == ("float32 (2, 4)", "float32 (3, 4)", "float32 (5, 4)")
@@ -109,6 +112,7 @@ def test_compile_counts_recompilations_by_shape(eager_backend: None) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.compile
 def test_compile_names_the_line_of_a_graph_break(eager_backend: None) -> None:
     (graph_break,) = compile(Branch(), [torch.ones(3)], rounds=5).graph_breaks
     assert graph_break.location.partition("test_compile.py:")[2] == str(Branch.forward.__code__.co_firstlineno + 2)
@@ -117,6 +121,7 @@ def test_compile_names_the_line_of_a_graph_break(eager_backend: None) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.compile
 def test_compile_notices_a_model_that_is_compiled_again_in_every_call(eager_backend: None) -> None:
     result = compile(Counting(), [torch.ones(2, 4)], rounds=5)
     assert all(x.batch == "the timed calls" for x in result.recompilations)
@@ -125,12 +130,14 @@ def test_compile_notices_a_model_that_is_compiled_again_in_every_call(eager_back
 
 
 @pytest.mark.slow
+@pytest.mark.compile
 def test_compile_reports_a_difference(eager_backend: None) -> None:
     (row,) = compile(Wrong(), [torch.full((3,), 4.0)], rounds=5).differences
     assert row == ("output", 1.0, 0.25)
 
 
 @pytest.mark.slow
+@pytest.mark.compile
 def test_compile_of_a_model_that_writes_into_its_batch_compares_copies(eager_backend: None) -> None:
     x = torch.ones(3)
     result = compile(InPlace(), [x], rounds=5)
@@ -140,6 +147,7 @@ def test_compile_of_a_model_that_writes_into_its_batch_compares_copies(eager_bac
 
 
 @pytest.mark.slow
+@pytest.mark.compile
 def test_compile_does_not_compare_random_outputs(eager_backend: None) -> None:
     model = nn.Sequential(nn.Linear(4, 64), nn.Dropout())
     result = compile(model, [torch.ones(3, 4)], loss_fn=torch.mean, rounds=5)
@@ -148,6 +156,7 @@ def test_compile_does_not_compare_random_outputs(eager_backend: None) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.compile
 def test_compile_that_fails_says_why_and_where(eager_backend: None) -> None:
     compile(Branch(), [torch.ones(3)], rounds=5)  # its code is not reused
     with pytest.raises(RuntimeError) as error:
@@ -176,6 +185,7 @@ def test_compile_refuses_in_words(name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.compile
 @pytest.mark.parametrize("name", ["har-garch", "har-attention", "garch-lstm"])
 def test_compile_of_a_model_of_the_library(eager_backend: None, name: str, inputs: ModelInputs) -> None:
     config = models.model_config(name, {"har": {"horizons": (5, 21), "warmup": 63}})

@@ -115,6 +115,7 @@ def test_distill_brings_a_student_closer_to_any_module(network: Any) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.compile
 @pytest.mark.filterwarnings("ignore")  # warnings inside PyTorch's compilers
 def test_quantized_module_compiles_and_exports(network: Any) -> None:
     torch._dynamo.reset()

@@ -12,7 +12,7 @@ from torchcommodity.data import Panel, embedded
 from torchcommodity.forecast import BacktestSummary, fit, previous_forecast
 from torchcommodity.report import ReportData, RunRecord, package_versions, to_html
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.browser]
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 expect = playwright.expect
 

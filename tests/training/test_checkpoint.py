@@ -33,6 +33,7 @@ def interrupt(panel: Panel, path: Path, config: FitConfig, epoch: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.process
 def test_checkpoint_of_a_killed_process_resumes_to_the_same_bits(
     panel: Panel,
     config: FitConfig,

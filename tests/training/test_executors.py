@@ -33,6 +33,7 @@ def raise_error(value: int) -> int:
 
 
 @pytest.mark.slow
+@pytest.mark.cluster
 def test_ray_executor_gives_the_backtest_of_the_local_executor(panel: Panel, config: FitConfig, ray: Executor) -> None:
     config = replace(config, train=replace(config.train, epochs=1))
     local, remote = (
@@ -44,11 +45,13 @@ def test_ray_executor_gives_the_backtest_of_the_local_executor(panel: Panel, con
 
 
 @pytest.mark.slow
+@pytest.mark.cluster
 def test_ray_executor_retries_a_task_whose_worker_is_killed(ray: Executor, tmp_path: Path) -> None:
     assert next(ray.map(kill_worker_once, [tmp_path / "marker"])) != os.getpid()
 
 
 @pytest.mark.slow
+@pytest.mark.cluster
 def test_ray_executor_raises_the_exception_of_the_task(ray: Executor) -> None:
     with pytest.raises(ValueError, match=r"^expected another value; got 3$"):
         list(ray.map(raise_error, [3]))

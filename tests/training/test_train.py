@@ -27,6 +27,7 @@ def test_train_result_does_not_depend_on_workers_and_threads(
 
 
 @pytest.mark.slow
+@pytest.mark.process
 def test_train_on_two_processes_equals_one(
     panel: Panel,
     forecaster: Forecaster,

@@ -16,7 +16,7 @@ from torchcommodity.training import model_inputs
 SCRIPT = Path(__file__).with_name("models.py")
 CAPTURE: dict[str, Any] = {"capture_output": True, "text": True}
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.process]
 
 
 @pytest.fixture(scope="module")

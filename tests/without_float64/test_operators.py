@@ -13,7 +13,7 @@ from torchcommodity import opkit, ops
 assert ops.NATIVE is not None  # importing ops registers the operators
 SCRIPT = Path(__file__).with_name("library.py")
 NAMES = sorted(name.removeprefix("commodity::") for name in opkit.OPERATORS if name.startswith("commodity::"))
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.process]
 
 
 @pytest.fixture(scope="module")

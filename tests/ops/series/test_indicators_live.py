@@ -9,7 +9,7 @@ from torch import Tensor
 from torchcommodity.ops import indicators
 from torchcommodity.ops.series import Operator
 
-pytestmark = pytest.mark.slow  # test_indicators_talib.py has a shorter one for `make quick`
+pytestmark = pytest.mark.slow  # test_indicators_talib.py has a shorter one
 NAMES = [name for name in indicators.__all__ if isinstance(getattr(indicators, name), Operator)]
 
 

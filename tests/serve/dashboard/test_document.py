@@ -64,6 +64,7 @@ def quantiles(artifact: Artifact, panel: Panel) -> torch.Tensor:  # (H, N, Q)
 
 
 @pytest.mark.slow
+@pytest.mark.export
 def test_past_forecasts_equal_an_exported_artifact_on_truncated_prices(tmp_path: Path) -> None:
     wti = embedded(["WTI"]).between("2015-01-01", "2018-12-31")
     artifact = Artifact.load(export(fit(wti), tmp_path / "wti.pt2"))

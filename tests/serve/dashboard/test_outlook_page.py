@@ -10,7 +10,7 @@ from dashboard_site import DESKTOP, DOCUMENT, DRAWN, MARKUP, PHONE, Page, assert
 from torchcommodity.data import embedded
 from torchcommodity.forecast import PALETTE, fit, outlook
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.browser]
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 
 RANGE_DAYS = """(() => {

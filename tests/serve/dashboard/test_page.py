@@ -21,7 +21,7 @@ from dashboard_site import (
     drawn,
 )
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.browser]
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 
 NARROW = {"width": 320, "height": 256}  # 1280 by 1024 at 400 % zoom

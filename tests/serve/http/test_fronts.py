@@ -52,6 +52,7 @@ def test_serve_refuses_the_port_of_another_server_also_with_several_fronts(tmp_p
 
 
 @pytest.mark.slow
+@pytest.mark.process
 def test_sigterm_while_loading_ends_all_fronts(artifact: Path, tmp_path: Path) -> None:
     running = RunningServer(artifact, tmp_path, "--fronts", "2")
     try:
@@ -69,6 +70,7 @@ def test_import_of_the_server_needs_no_torch() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.process
 def test_fronts_load_no_torch_and_share_their_metrics(server: RunningServer) -> None:
     with ThreadPoolExecutor(8) as clients:
         responses = list(clients.map(lambda _: server.predict(300), range(32)))
@@ -81,6 +83,7 @@ def test_fronts_load_no_torch_and_share_their_metrics(server: RunningServer) -> 
 
 
 @pytest.mark.slow
+@pytest.mark.process
 def test_front_that_dies_is_replaced(server: RunningServer) -> None:
     fronts = server.child_pids()
     os.kill(fronts[0], signal.SIGKILL)
@@ -91,6 +94,7 @@ def test_front_that_dies_is_replaced(server: RunningServer) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.process
 def test_sigterm_ends_all_fronts(server: RunningServer) -> None:
     fronts = server.child_pids()
     server.process.send_signal(signal.SIGTERM)

@@ -22,7 +22,7 @@ from torchcommodity import forecast
 from torchcommodity.export import Artifact
 from torchcommodity.training import one_thread
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.process]
 
 
 @pytest.fixture(scope="module")
