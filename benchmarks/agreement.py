@@ -13,7 +13,7 @@ import numpy as np
 import talib
 import torch
 from arch.data import nasdaq, sp500
-from markdown import environment, replace_table
+from markdown import EXTREMES, Rows, environment, format_table, replace_table, sort_by, write_csv
 from row import columns
 from talib import abstract
 from talib_calls import outputs, select_inputs
@@ -23,6 +23,7 @@ from torchcommodity.ops import indicators
 
 INDEXES = ("maxindex", "minindex", "minmaxindex")  # TA-Lib returns any of several equal prices: the prices are compared
 UNIT_INTERVAL = ("acos", "asin")  # prices are divided by their maximum
+HEADS = ("function", "group", "warm-up rows", "values compared", "largest difference")
 
 
 @dataclass(frozen=True)
@@ -90,24 +91,31 @@ def summary(rows: dict[str, Agreement]) -> str:
     return "\n".join(lines)
 
 
-def table(rows: dict[str, Agreement]) -> str:
-    lines = ["| function | group | warm-up rows | values compared | largest difference |", "|---|---|---:|---:|---:|"]
-    for name, row in rows.items():
-        lines.append(f"| `{name}` | {row.group} | {row.warm_up} | {row.values:,} | {row.difference:.1g} |")
-    return "\n".join(lines)
+def cells(name: str, row: Agreement) -> list[str]:
+    return [f"`{name}`", row.group, str(row.warm_up), f"{row.values:,}", f"{row.difference:.1g}"]
+
+
+def write_page(page: Path, rows: Rows, note: str) -> None:
+    """Replace the table of the largest differences, and write the file of all rows beside the page."""
+    file = page.with_suffix(".csv")
+    write_csv(file, [head.replace(" ", "_").replace("-", "") for head in HEADS], rows)
+    text = f"[All {len(rows)} functions]({file.name}), as CSV. The {EXTREMES} largest differences:"
+    largest = sort_by(rows, HEADS.index("largest difference"))[: -EXTREMES - 1 : -1]
+    replace_table(page, "agreement", f"{text}\n\n{format_table(HEADS, largest)}\n\n{note}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--page", type=Path, help="Markdown page whose tables `summary` and `agreement` are replaced")
     page = parser.parse_args().page
-    rows = dict(agreements())
+    agreement_of = dict(agreements())
+    rows = [cells(name, row) for name, row in agreement_of.items()]
     note = environment(f"torch {torch.__version__}, TA-Lib {talib.__version__}")
     if page:
-        replace_table(page, "summary", summary(rows))
-        replace_table(page, "agreement", f"{table(rows)}\n\n{note}")
+        replace_table(page, "summary", summary(agreement_of))
+        write_page(page, rows, note)
     else:
-        print(summary(rows), table(rows), note, sep="\n\n")
+        print(summary(agreement_of), format_table(HEADS, rows), note, sep="\n\n")
 
 
 if __name__ == "__main__":

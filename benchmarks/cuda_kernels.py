@@ -22,7 +22,7 @@ from gpu import DEVICE, OUT, PAGE, Table, exit_without_gpu, gpu_name  # first: i
 
 # isort: split
 import torch
-from markdown import environment, replace_table
+from markdown import EXTREMES, environment, format_table, read_table, replace_table, sort_by, write_csv
 from operators import cases_of, native_operators, on_gpu, resized, shape_of
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -206,7 +206,21 @@ def write_tables(only: str | None, runs: int) -> None:
         f"GB/s counts inputs and outputs once; a copy runs at {copy / 1e6:.0f} GB/s. Medians of {runs} interleaved "
         f"runs on the device's clock. {environment(gpu_name())}"
     )
-    replace_table(PAGE, "speeds", "\n".join([large.path.read_text(), small.path.read_text(), note]))
+    write_section(large.path.read_text(), small.path.read_text(), note)
+
+
+def write_section(large: str, small: str, note: str) -> None:
+    """Both tables on the page; of the second the slowest and the fastest rows, and a file with all of them."""
+    heads, rows = read_table(small)
+    file = PAGE.with_name(f"{PAGE.stem}-speeds.csv")
+    write_csv(file, ["operator", "shape", "forward_ms", "backward_ms"], rows)
+    by_time = sort_by(rows, heads.index("forward, ms"))
+    link = f"On the sequences of a forecaster ([all {len(rows)} operators]({file.name}), as CSV), the slowest:"
+    slowest, fastest = (format_table(heads, part) for part in (by_time[: -EXTREMES - 1 : -1], by_time[:EXTREMES]))
+    parts = [large.strip(), link, slowest, "And the fastest:", fastest]
+    if failed := [row for row in rows if row not in by_time]:
+        parts += ["Not timed:", format_table(heads, failed)]
+    replace_table(PAGE, "speeds", "\n\n".join([*parts, note]))
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import talib
 import torch
-from markdown import environment, replace_table
+from markdown import EXTREMES, Rows, environment, format_table, replace_table, sort_by, write_csv
 from row import columns
 from talib import abstract
 from talib_calls import outputs, select_inputs
@@ -34,9 +34,19 @@ SECONDS = 2  # for a function on one size: slow ones have fewer runs, at least 3
 NAMES = [name.lower() for name in talib.get_functions() if hasattr(indicators, name.lower())]
 MOST_USED = ["sma", "ema", "wma", "dema", "tema", "kama", "macd", "rsi", "stoch", "stochrsi", "atr", "natr", "adx"]
 MOST_USED += ["cci", "mfi", "obv", "bbands", "aroon", "willr", "sar"]
-HEADS = ["function", "1,000 columns: ms", "floor", "TA-Lib, ms", "speedup", "backward"]
-for size in ("20 columns", "1 column"):
-    HEADS += [f"{size}: µs", "TA-Lib, µs", "speedup", "backward"]
+COLUMNS = ["function", "ms_1000", "floor_ms_1000", "talib_ms_1000", "speedup_1000", "backward_1000"]  # of the file
+for size in (20, 1):
+    COLUMNS += [f"us_{size}", f"talib_us_{size}", f"speedup_{size}", f"backward_{size}"]
+SHOWN = {  # heads of the page, and the columns of the file below them
+    "function": "function",
+    "ms": "ms_1000",
+    "floor": "floor_ms_1000",
+    "TA-Lib, ms": "talib_ms_1000",
+    "speedup": "speedup_1000",
+    "backward": "backward_1000",
+    "speedup, 20 columns": "speedup_20",
+    "speedup, 1 column": "speedup_1",
+}
 
 
 @dataclass(frozen=True)
@@ -135,7 +145,7 @@ def measure_all(names: Iterable[str], bandwidth: float) -> Iterator[tuple[str, T
 
 
 def cells(name: str, timings: Timings) -> list[str]:
-    """The row of the table; ratios below one are bold."""
+    """A row of the table; ratios below one are bold."""
     row = [f"`{name}`"]
     for assets, time in timings.items():
         scale, digits = (1, 2) if assets == max(RUNS) else (1e3, 0)
@@ -186,16 +196,37 @@ def sentences(timings: dict[str, Timings]) -> str:
     )
 
 
-def table(timings: dict[str, Timings]) -> str:
-    lines = [f"| {' | '.join(HEADS)} |", f"|---|{'|'.join(['---:'] * (len(HEADS) - 1))}|"]
-    return "\n".join(lines + [f"| {' | '.join(cells(name, row))} |" for name, row in timings.items()])
+def tables(rows: Rows, file: str) -> str:
+    """The most used functions, the slowest and the fastest beside TA-Lib, and the file that has all of them."""
+    by_name, by_speedup = {row[0]: row for row in rows}, sort_by(rows, COLUMNS.index("speedup_1000"))
+    parts = {
+        "The twenty most used": [by_name[f"`{name}`"] for name in MOST_USED if f"`{name}`" in by_name],
+        "The slowest beside TA-Lib": by_speedup[:EXTREMES],
+        "The fastest beside TA-Lib": by_speedup[: -EXTREMES - 1 : -1],
+    }
+    texts = [f"[All {len(rows)} functions, with the times on 20 columns and on one]({file}), as CSV."]
+    for title, part in parts.items():
+        shown = [[row[COLUMNS.index(column)] for column in SHOWN.values()] for row in part]
+        texts += [f"{title}:", format_table(list(SHOWN), shown)]
+    return "\n\n".join(texts)
+
+
+def write_page(page: Path, rows: Rows, note: str) -> None:
+    """Replace the tables of the page, and write the file of all rows beside it."""
+    file = page.with_suffix(".csv")
+    write_csv(file, COLUMNS, rows)
+    replace_table(page, "speed", f"{tables(rows, file.name)}\n\n{note}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=NAMES, default=NAMES, metavar="NAME", help="Indicators to time")
     parser.add_argument("--threads", type=int, default=2, help="Threads of torch")
-    parser.add_argument("--page", type=Path, help="Markdown page whose tables `summary` and `speed` are replaced")
+    parser.add_argument(
+        "--page",
+        type=Path,
+        help="Markdown page whose tables `summary` and `speed` are replaced; all rows go to the CSV file beside it",
+    )
     parser.add_argument("--readme", type=Path, help="Markdown page whose sentences `indicators` are replaced")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
@@ -206,13 +237,14 @@ def main() -> None:
     note = environment(
         f"{setting}, {libraries}; medians of up to {', '.join(map(str, RUNS.values()))} interleaved runs"
     )
+    rows = [cells(name, timing) for name, timing in timings.items()]
     if arguments.page:
         replace_table(arguments.page, "summary", summary(timings))
-        replace_table(arguments.page, "speed", f"{table(timings)}\n\n{note}")
+        write_page(arguments.page, rows, note)
     if arguments.readme:
         replace_table(arguments.readme, "indicators", sentences(timings))
     if not (arguments.readme or arguments.page):
-        print(summary(timings), table(timings), sentences(timings), note, sep="\n\n")
+        print(summary(timings), format_table(COLUMNS, rows), sentences(timings), note, sep="\n\n")
 
 
 if __name__ == "__main__":

@@ -3,8 +3,10 @@
 python tests/cuda/run.py                    # all parts, in order
 python tests/cuda/run.py build contract     # some
 
-Each part writes a table, row by row, to out/cuda/PART.md, and then into docs/results/cuda.md. It exits with 1 if a row
-failed, with 0 and a line without a GPU. torch, numpy and, for `build`, nvcc are enough; rows that need more say so.
+Each part writes a table, row by row, to out/cuda/PART.md, and then into docs/results/cuda.md; a long one goes to a CSV
+file beside the page, which counts its rows and shows those that did not pass. The table of `build` stays in out/cuda.
+It exits with 1 if a row failed, with 0 and a line without a GPU. torch, numpy and, for `build`, nvcc are enough; rows
+that need more say so.
 """
 
 import argparse
@@ -12,15 +14,17 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from gpu import OUT, PAGE, ROOT, exit_without_gpu, gpu_name
 
 sys.path.insert(0, str(ROOT / "benchmarks"))  # before the package `markdown`, if it is installed
 
-from markdown import environment, replace_table
+from markdown import LONG, Rows, environment, format_table, read_table, replace_table, write_csv
 
 PARTS = ("build", "contract", "shapes", "models", "modes", "sanitizer", "forecaster")
+GROUPS = {"shapes": "dtype", "modes": "mode"}  # column by which the rows of a part are counted
 SECONDS = 570
 
 
@@ -29,22 +33,51 @@ def run(part: str) -> bool:
     print(f"\n{part}", flush=True)
     command = [sys.executable, str(Path(__file__).with_name(f"{part}.py"))]
     process = subprocess.Popen(command, cwd=ROOT, start_new_session=True)
-    outcome = ""
+    error = ""
     try:
         if process.wait(SECONDS):
-            outcome = "" if "FAIL" in table(part) else f"**FAIL** exit code {process.returncode}"
+            error = "" if "FAIL" in table(part) else f"**FAIL** exit code {process.returncode}"
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        outcome = f"**FAIL** stopped after {SECONDS} s; the rows above are complete"
-    text = "\n\n".join(filter(None, [table(part), outcome, environment(gpu_name())]))
-    replace_table(PAGE, part, text)
-    return "FAIL" not in text
+        error = f"**FAIL** stopped after {SECONDS} s; the rows above are complete"
+    if part != "build":
+        write_section(part, table(part), "\n\n".join(filter(None, [error, environment(gpu_name())])))
+    return "FAIL" not in table(part) + error
 
 
 def table(part: str) -> str:
     path = OUT / f"{part}.md"
     return path.read_text().strip() if path.exists() else "no table was written"
+
+
+def write_section(part: str, text: str, note: str) -> None:
+    """Replace the table of a part on the page; if it is long, by its counts and the rows that did not pass."""
+    if text.count("\n") > LONG:
+        heads, rows = read_table(text)
+        file = PAGE.with_name(f"{PAGE.stem}-{part}.csv")
+        write_csv(file, [head.replace(" ", "_") for head in heads], rows)
+        text = f"{counts(heads, rows, GROUPS.get(part))}\n\n[All {len(rows)} rows]({file.name}), as CSV."
+        if others := [row for row in rows if outcome(row) != "pass"]:
+            text += f" Those that did not pass:\n\n{format_table(heads, others)}"
+    replace_table(PAGE, part, f"{text}\n\n{note}")
+
+
+def outcome(row: Sequence[str]) -> str:
+    return "fail" if "FAIL" in row[-1] else "skipped" if row[-1].startswith("skipped") else "pass"
+
+
+def counts(heads: Sequence[str], rows: Rows, group: str | None) -> str:
+    """How many rows passed, failed and were skipped: of all, and by the values of a column."""
+    groups = {"all": rows}
+    for value in dict.fromkeys(row[heads.index(group)] for row in rows) if group else ():
+        groups[value] = [row for row in rows if row[heads.index(group)] == value]
+    kinds = ("pass", "fail", "skipped")
+    cells = [
+        [title, str(len(part)), *(str(sum(outcome(row) == kind for row in part)) for kind in kinds)]
+        for title, part in groups.items()
+    ]
+    return format_table([group or "", "rows", *kinds], cells)
 
 
 def main() -> None:

@@ -116,6 +116,12 @@ def test_reference_shows_shapes_of_signatures(site: Path) -> None:
     assert "(..., T, N) Log-returns per step with mean zero" in page
 
 
+def test_site_has_the_data_files_of_the_results(site: Path) -> None:
+    files = sorted((ROOT / "docs" / "results").glob("*.csv"))
+    assert [file.read_bytes() for file in files] == [(site / "results" / file.name).read_bytes() for file in files]
+    assert 'href="indicators.csv"' in (site / "results" / "indicators.html").read_text()
+
+
 def test_site_downloads_nothing(site: Path) -> None:
     for page in site.rglob("*.html"):
         assert not re.search(r'<(?:script|img|iframe|link)[^>]*(?:src|href)="(?:https?:)?//', page.read_text()), page

@@ -1,0 +1,77 @@
+"""Results: long tables are CSV files beside their pages, made by the functions of benchmarks/markdown.py."""
+
+import csv
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "docs" / "results"
+FILES = sorted(RESULTS.glob("*.csv"))
+ROWS = [["`sma`", "2.53x", "1,000"], ["`asin`", "**0.90x**", "-3e-16"], ["`ht_sine, 63`", "", "inf"]]
+TABLE = """\
+| function | speedup | difference |
+|---|---:|---:|
+| `sma` | 2.53x | 1,000 |
+| `asin` | **0.90x** | -3e-16 |
+| `ht_sine, 63` |  | inf |"""
+
+
+@pytest.fixture(scope="module")
+def tables() -> ModuleType:
+    """benchmarks/markdown.py, under a name of its own: mkdocs needs a package `markdown`."""
+    spec = importlib.util.spec_from_file_location("generated_tables", ROOT / "benchmarks" / "markdown.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_table_aligns_numbers_to_the_right_and_is_read_back(tables: ModuleType) -> None:
+    heads = ["function", "speedup", "difference"]
+    assert tables.format_table(heads, ROWS) == TABLE
+    assert tables.read_table(f"Words.\n\n{TABLE}\n") == (heads, ROWS)
+
+
+def test_data_file_has_plain_names_and_numbers(tables: ModuleType, tmp_path: Path) -> None:
+    tables.write_csv(tmp_path / "rows.csv", ["function", "speedup", "difference"], ROWS)
+    text = (tmp_path / "rows.csv").read_text()
+    assert text == 'function,speedup,difference\nsma,2.53,1000\nasin,0.90,-3e-16\n"ht_sine, 63",,inf\n'
+
+
+def test_rows_are_sorted_by_number_without_those_that_have_none(tables: ModuleType) -> None:
+    assert [row[0] for row in tables.sort_by(ROWS, 1)] == ["`asin`", "`sma`"]
+    assert [row[0] for row in tables.sort_by(ROWS, 2)] == ["`asin`", "`sma`", "`ht_sine, 63`"]
+
+
+def test_table_without_its_marks_is_refused(tables: ModuleType, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("<!-- speed -->\nold\n<!-- /speed -->\nafter")
+    tables.replace_table(page, "speed", "new")
+    assert page.read_text() == "<!-- speed -->\nnew\n<!-- /speed -->\nafter"
+    with pytest.raises(SystemExit, match=r"no <!-- score --> \.\.\. <!-- /score -->"):
+        tables.replace_table(page, "score", "new")
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_data_file_is_complete_and_its_page_links_it(file: Path) -> None:
+    heads, *rows = csv.reader(file.read_text("utf-8").splitlines())
+    assert len(set(heads)) == len(heads)
+    assert {len(row) for row in rows} == {len(heads)}
+    assert len(set(map(tuple, rows))) == len(rows)
+    page = file.with_name(f"{file.stem.partition('-')[0]}.md").read_text("utf-8")
+    assert re.search(rf"\[[Aa]ll {len(rows)} [^]]*\]\({file.name}\)", page)
+
+
+def test_long_tables_of_results_are_data_files() -> None:
+    """Rows of a table, its head and rule included."""
+    lengths = {
+        page.name: max((block.count("\n|") + 1 for block in page.read_text("utf-8").split("\n\n")), default=0)
+        for page in RESULTS.glob("*.md")
+    }
+    assert [name for name, length in lengths.items() if length > 45] == []
+    assert {file.stem.partition("-")[0] for file in FILES} == {"cuda", "indicators", "talib"}
