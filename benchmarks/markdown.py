@@ -31,9 +31,9 @@ def number(cell: str) -> str:
 
 
 def format_table(heads: Sequence[str], rows: Rows) -> str:
-    """A table in Markdown; columns of numbers are aligned to the right."""
+    """A table in Markdown; columns whose cells begin with numbers are aligned to the right."""
     columns = list(zip(*rows)) or [()] * len(heads)
-    numeric = [any(column) and all(number(cell) for cell in column if cell) for column in columns]
+    numeric = [any(column) and all(NUMBER.match(cell) for cell in column if cell) for column in columns]
     rule = f"|{'|'.join('---:' if right else '---' for right in numeric)}|"
     head, *lines = (f"| {' | '.join(row)} |" for row in [heads, *rows])
     return "\n".join([head, rule, *lines])

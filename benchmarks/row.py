@@ -27,7 +27,6 @@ class Row:
     timed: Callable[..., Call] | None = None
     name: str = ""  # the public name, if it is not the operator's
     goal: float | None = None  # speedup over the fastest peer that the project aims at
-    in_readme: bool = False  # a row with a goal is in the README too
 
     @property
     def title(self) -> str:

@@ -10,15 +10,16 @@ import argparse
 import platform
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import torch
-from markdown import processor, replace_table
+from markdown import Rows, format_table, processor, replace_table
 from row import Row
 from rows import ROWS
 from timing import copy_bandwidth, median_times
@@ -26,7 +27,17 @@ from torch.utils._pytree import tree_leaves
 
 from torchcommodity.opkit import OPERATORS, check
 
-HEADS = ("operator", "setting, float32 unless stated", "ms", "floor", "backward", "peer", "peer, ms", "speedup")
+README = (  # titles of the rows there: what is used most, and one operator that is slower than its peer
+    "garch_variance",
+    "garch_fit",
+    "rolling_mean",
+    "rolling_std",
+    "ewm_mean",
+    "rolling_correlation",
+    "technical_indicators",
+    "conv_bn",
+)
+HEADS = ("operator", "setting, float32 unless stated", "ms", "floor", "backward", "peer", "peer, ms", "speedup", "goal")
 
 
 @dataclass(frozen=True)
@@ -40,14 +51,11 @@ class Comparison:
     peer: str
     peer_ms: float
 
-    @property
-    def speedup(self) -> float:
-        return self.peer_ms / self.ms
-
     def cells(self) -> list[str]:
         backward = "" if self.backward is None else f"{self.backward:.2f}"
         times = [f"{self.ms:.2f}", f"{self.floor:.2f}", backward, self.peer, f"{self.peer_ms:.2f}"]
-        return [f"`{self.row.title}`", self.row.setting, *times, f"{self.speedup:.1f}x"]
+        goal = "" if self.row.goal is None else f"{self.row.goal:.2g}x"
+        return [f"`{self.row.title}`", self.row.setting, *times, f"{self.peer_ms / self.ms:.1f}x", goal]
 
 
 def compare(row: Row, bandwidth: float, runs: int) -> Iterator[Comparison]:
@@ -86,25 +94,25 @@ def backward_time(row: Row, inputs: tuple[torch.Tensor, ...], runs: int) -> floa
     return median_times({"": lambda: torch.autograd.grad(outputs, variables, grads, retain_graph=True)}, runs)[""]
 
 
-def fastest_peers(comparisons: Iterable[Comparison]) -> list[Comparison]:
-    """The rows of the README, each against its fastest peer."""
-    fastest = dict[tuple[str, str], Comparison]()
-    for comparison in comparisons:
-        row = comparison.row
-        if row.in_readme or row.goal is not None:
-            other = fastest.setdefault((row.title, row.setting), comparison)
-            fastest[row.title, row.setting] = min(comparison, other, key=lambda entry: entry.speedup)
-    return list(fastest.values())
+def speedup(row: Sequence[str]) -> float:
+    return float(row[6]) / float(row[2])
 
 
-def markdown(comparisons: Iterable[Comparison], note: str, *, goals: bool) -> str:
-    heads = [*HEADS, "goal"] if goals else list(HEADS)
-    rows = [heads, ["---", "---", "---:", "---:", "---:", "---", *["---:"] * (len(heads) - 6)]]
-    for comparison in comparisons:
-        goal = comparison.row.goal
-        rows.append(comparison.cells() + ["" if goal is None else f"{goal:.2g}x"] * goals)
-    lines = [f"|{'|'.join(row)}|" if row[0] == "---" else f"| {' | '.join(row)} |" for row in rows]
-    return "\n".join([*lines, "", note])
+def readme(rows: Rows, note: str) -> str:
+    """The operators of the README, each in its slowest setting, and what all settings come to."""
+    settings = dict[tuple[str, str], Sequence[str]]()  # the row with the fastest peer
+    for row in rows:
+        key = (row[0], row[1])
+        settings[key] = min(row, settings.get(key, row), key=speedup)
+    ordered = sorted(settings.values(), key=speedup)
+    slowest = {row[0]: row[:-1] for row in reversed(ordered)}  # without the goal
+    shown = [row for title, row in slowest.items() if title.strip("`") in README]
+    shown.sort(key=speedup, reverse=True)
+    others = (
+        f"Of [all {len(ordered)} settings](docs/results/speed.md), each beside its fastest peer, the median speedup is "
+        f"{median(map(speedup, ordered)):.1f}x and the lowest {speedup(ordered[0]):.1f}x ({ordered[0][0]})."
+    )
+    return "\n\n".join([format_table(HEADS[:-1], shown), others, note])
 
 
 def environment(bandwidth: float, threads: int, runs: int) -> str:
@@ -126,7 +134,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2, help="Threads of torch")
     parser.add_argument("--out", type=Path, help="Markdown file to write")
     parser.add_argument("--page", type=Path, help="Markdown page whose table `speed` is replaced")
-    parser.add_argument("--readme", type=Path, help="The same, with the rows of the README and their fastest peers")
+    parser.add_argument("--readme", type=Path, help="Markdown page whose table `speed` gets the rows of the README")
     arguments = parser.parse_args()
     runs = max(arguments.runs, 5)
     torch.set_num_threads(arguments.threads)
@@ -137,11 +145,12 @@ def main() -> None:
             print(*comparison.cells(), sep=" | ", file=sys.stderr, flush=True)
             comparisons.append(comparison)
     note = environment(bandwidth, arguments.threads, runs)
-    table = markdown(comparisons, note, goals=True)
+    rows = [comparison.cells() for comparison in comparisons]
+    table = f"{format_table(HEADS, rows)}\n\n{note}"
     if arguments.page:
         replace_table(arguments.page, "speed", table)
     if arguments.readme:
-        replace_table(arguments.readme, "speed", markdown(fastest_peers(comparisons), note, goals=False))
+        replace_table(arguments.readme, "speed", readme(rows, note))
     if arguments.out:
         arguments.out.write_text(table + "\n")
     if not (arguments.readme or arguments.page or arguments.out):

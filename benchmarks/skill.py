@@ -6,18 +6,17 @@ python benchmarks/skill.py --baselines autoarima,autoets,theta --every 5 --refer
 python benchmarks/skill.py --futures FOLDER --years 2017-2023 --reference har --page docs/results/skill.md --name curve
 python benchmarks/skill.py --model har-lstm                            # what a network adds to its own baseline
 python benchmarks/skill.py --data monthly --symbols all --years 2010-2026 --page docs/results/monthly.md --name test
-python benchmarks/skill.py --page README.md --name score
+python benchmarks/skill.py --page docs/results/skill.md --name embedded --readme README.md
 """
 
 import argparse
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import torch
 from futures import futures
-from markdown import replace_table
+from markdown import format_table, replace_table
 
 from torchcommodity import data
 from torchcommodity.forecast import Backtest, backtest, baselines, horizon_name, score, statistical
@@ -37,40 +36,46 @@ def without_averaging(inputs: ModelInputs, start: int, config: HarConfig) -> Pre
         return Prediction(model.har.quantiles(output)[0, start:], (2 * output.log_scale[0, start:]).exp())
 
 
-def table(result: Backtest, reference: str, frequency: data.Frequency) -> Iterator[str]:
-    """One table: the skill of every model at every horizon, and its comparison with the tested model."""
+def table(result: Backtest, reference: str, frequency: data.Frequency, brief: bool) -> str:
+    """The skill of every model at every horizon, and its comparison with the tested model."""
     scores = score(result, reference=reference)
     frame = scores.to_pandas().set_index(["model", "horizon"])
     count = len(result.symbols)
     names = ", ".join(result.symbols) if count <= MAX_NAMES else f"{count} prices"
-    yield f"**{names}, {scores.first} to {scores.last}.**"
-    yield ""
-    yield "| model | " + " | ".join(horizon_name(h, frequency) for h in result.horizons) + " |"
-    yield "|---|" + "---:|" * len(result.horizons)
-    for model in result.quantiles:
-        cells = [cell(frame.loc[(model, h)], model == result.model) for h in result.horizons]
-        yield f"| {model} | {' | '.join(cells)} |"
+    heads = ["model", *(horizon_name(h, frequency) for h in result.horizons)]
+    rows = [
+        [model, *(cell(frame.loc[(model, h)], model == result.model, brief) for h in result.horizons)]
+        for model in result.quantiles
+    ]
     coverage = [f"{100 * frame.loc[(result.model, h), 'coverage90']:.1f} %" for h in result.horizons]
-    yield f"| *coverage of the 90 % interval of {result.model}* | {' | '.join(coverage)} |"
+    rows.append([f"*coverage of the 90 % interval of {result.model}*", *coverage])
+    return f"**{names}, {scores.first} to {scores.last}.**\n\n{format_table(heads, rows)}"
 
 
-def cell(row: pd.Series, is_tested: bool) -> str:
-    """Skill in percent; for the other models, whether the tested model is better or worse, and the p-value."""
+def cell(row: pd.Series, is_tested: bool, brief: bool) -> str:
+    """Skill in percent; for the other models, how the tested model compares with them."""
     if is_tested:
         return f"**{row.skill:+.2f}**"
+    if brief:
+        return f"{row.skill:+.2f}" + (r"\*" if row.dm < 0 and row.dm_p < 0.05 else "")
     comparison = "identical" if row.dm != row.dm else f"{'better' if row.dm < 0 else 'worse'}, p {row.dm_p:.2f}"
     return f"{row.skill:+.2f} ({comparison})"
 
 
-def report(result: Backtest, years: str, reference: str, frequency: data.Frequency) -> str:
+def report(result: Backtest, years: str, reference: str, frequency: data.Frequency, brief: bool = False) -> str:
     """The tables of all spans of years, and how to read them."""
     parts = [result.between(*map(int, span.split("-"))) for span in years.split(",")] if years else [result]
-    tables = "\n\n".join("\n".join(table(part, reference, frequency)) for part in parts)
+    tables = "\n\n".join(table(part, reference, frequency, brief) for part in parts)
+    comparison = (
+        f"A star: {result.model} is better than the row's model at the level of 5 % (Diebold-Mariano test). "
+        if brief
+        else f"In brackets: whether {result.model} is better or worse than the row's model, and the p-value of the "
+        f"Diebold-Mariano test. "
+    )
     fits = f"`{HAR_GARCH}` is the model without its network. Fits: {'; '.join(result.fits)}. "
     return (
         f"{tables}\n\n"
-        f"Percent of the pinball loss of `{reference}` saved. In brackets: whether {result.model} is better or worse "
-        f"than the row's model, and the p-value of the Diebold-Mariano test. "
+        f"Percent of the pinball loss of `{reference}` saved. {comparison}"
         f"{fits if result.model != HAR_GARCH else ''}"
         f"torch {torch.__version__}, one seed, every year fitted on the years before it."
     )
@@ -100,6 +105,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="Random seed for initialization and shuffling")
     parser.add_argument("--page", type=Path, help="Markdown page whose table is replaced")
     parser.add_argument("--name", default="score", help="Name of the table in the page")
+    parser.add_argument("--readme", type=Path, help="Markdown page whose table `score` is replaced, without p-values")
     options = parser.parse_args()
     panel = read_prices(options)
     years = [int(year) for span in options.years.split(",") if span for year in span.split("-")]
@@ -114,6 +120,8 @@ def main() -> None:
     print(text)
     if options.page:
         replace_table(options.page, options.name, text)
+    if options.readme:
+        replace_table(options.readme, "score", report(result, options.years, options.reference, panel.frequency, True))
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ def rows(
         task = "training step on data" if data else "training step"
         return Row(
             operator,
-            f"{task}, {name}; saves {memory:.2f} of torch's bytes",
+            f"{task}, {name}; keeps {memory:.2f} of torch's bytes",
             lambda: (x,),
             call,
             {"torch.nn": lambda x: step(unfused, x, grad, data)},
