@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from torchcommodity import data
 from torchcommodity.export import Metadata
 from torchcommodity.forecast import STALE_DAYS
-from torchcommodity.serve.http._messages import OutputSelection, Window
+from torchcommodity.serve.http._messages import OutputSelection, PriceWindow
 from torchcommodity.serve.http._notes import window_findings
 from torchcommodity.serve.http._prediction import encode_prediction
 
@@ -33,13 +33,13 @@ METADATA = replace(
 )
 
 
-def window(rows: int = 1000) -> Window:
+def window(rows: int = 1000) -> PriceWindow:
     """The last rows of the panel, dated as if they ended today."""
     days = PANEL.dates[-rows:].astype(np.int64)
-    return Window(PANEL.values.plain().numpy()[-rows:].copy(), days)
+    return PriceWindow(PANEL.values.plain().numpy()[-rows:].copy(), days)
 
 
-def notes(metadata: Metadata, instance: Window) -> Any:
+def notes(metadata: Metadata, instance: PriceWindow) -> Any:
     quantiles = torch.zeros(1, 3, 1, dtype=torch.double)
     return json.loads(encode_prediction(metadata, instance, OutputSelection([0], [0], "price"), quantiles))
 
@@ -72,7 +72,7 @@ def test_old_prices_are_those_before_the_last_days(monkeypatch: pytest.MonkeyPat
     instance = window()
     today = data.latest_date().astype(np.int64) - 1
     for age, kinds in ((STALE_DAYS["daily"], []), (STALE_DAYS["daily"] + 1, ["old prices"])):
-        moved = Window(instance.prices, instance.days + (today - age - instance.days[-1]))
+        moved = PriceWindow(instance.prices, instance.days + (today - age - instance.days[-1]))
         known = {finding.kind for finding in window_findings(METADATA, moved)} - {"weekend", "gap"}
         assert sorted(known) == kinds
 
@@ -82,6 +82,6 @@ PRICES = st.sampled_from([np.nan, 0.0, -37.6, 1e-100, 1e100, 1.0, 45.0, 4500.0])
 
 @given(st.integers(1, 40).flatmap(lambda T: st.lists(st.tuples(PRICES, PRICES, PRICES), min_size=T, max_size=T)))
 def test_any_prices_have_findings_that_are_json(rows: list[tuple[float, float, float]]) -> None:
-    instance = Window(np.array(rows), window(len(rows)).days)
+    instance = PriceWindow(np.array(rows), window(len(rows)).days)
     for metadata in (METADATA, replace(METADATA, training_prices=())):
         json.dumps(notes(metadata, instance), allow_nan=False)

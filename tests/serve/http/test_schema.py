@@ -12,7 +12,7 @@ from small_request import DATES, METADATA, PRICES
 
 from torchcommodity.serve._request_error import RequestError
 from torchcommodity.serve.http import Limits
-from torchcommodity.serve.http._messages import Window
+from torchcommodity.serve.http._messages import PriceWindow
 from torchcommodity.serve.http._prediction import encode_prediction
 from torchcommodity.serve.http._request import Parameters, parse_request
 from torchcommodity.serve.http._series import SeriesCache
@@ -37,7 +37,7 @@ def cell(text: str) -> bytes:
     return instance().replace(b"45.1", text.encode(), 2)
 
 
-def windows(body: bytes) -> list[Window]:
+def windows(body: bytes) -> list[PriceWindow]:
     parsed = parse_request(body)
     select_outputs(parsed.parameters, ARTIFACT)
     return make_windows(parsed, ARTIFACT, Limits(max_rows=4, max_instances=3), SeriesCache(0))
@@ -141,7 +141,7 @@ def test_any_body_makes_windows_or_a_request_error(body: bytes) -> None:
     json.dumps(json.loads(content), allow_nan=False)
 
 
-def predict(window: Window, quantiles: Any, parameters: Parameters | None = None) -> Any:
+def predict(window: PriceWindow, quantiles: Any, parameters: Parameters | None = None) -> Any:
     selection = select_outputs(parameters, ARTIFACT)
     return json.loads(encode_prediction(METADATA, window, selection, torch.from_numpy(quantiles)))
 
@@ -156,6 +156,6 @@ def test_prediction_is_null_with_a_note_during_warmup() -> None:
     assert (response["origins"], response["last"]) == (["2018-12-28", "2018-12-31"], [45.1, 53.8])
     assert response["notes"][0] == "WTI: no forecast yet: needs more than 2 positive prices; has 2"
     assert [finding["kind"] for finding in response["findings"]] == ["old prices"]
-    without_prices = Window(np.full((3, 2), np.nan), window.days)
+    without_prices = PriceWindow(np.full((3, 2), np.nan), window.days)
     response = predict(without_prices, quantiles)
     assert (response["origins"], response["last"]) == ([None, None], [None, None])

@@ -11,7 +11,7 @@ from small_request import METADATA
 
 from torchcommodity.serve._request_error import RequestError
 from torchcommodity.serve.http import Limits
-from torchcommodity.serve.http._messages import Window
+from torchcommodity.serve.http._messages import PriceWindow
 from torchcommodity.serve.http._request import parse_request
 from torchcommodity.serve.http._series import SeriesCache
 from torchcommodity.serve.http._windows import make_windows
@@ -22,7 +22,7 @@ DATES = ["2018-12-26", *small_request.DATES]
 PRICES = [[46.2, 54.5], *small_request.PRICES]
 
 
-def window(cache: SeriesCache, rows: slice, **fields: Any) -> Window:
+def window(cache: SeriesCache, rows: slice, **fields: Any) -> PriceWindow:
     body = json.dumps({"instances": [{"prices": PRICES[rows], "dates": DATES[rows], **fields}]}).encode()
     (result,) = make_windows(parse_request(body), ARTIFACT, Limits(max_rows=4), cache)
     return result

@@ -29,18 +29,14 @@ class CachedArtifact:
 
     def __call__(self, prices: Tensor, days: Tensor) -> Tensor:
         """Cumulative log-return quantiles (B, H, N, Q), as of the artifact."""
-        key = _digest(prices, days)
+        digest = hashlib.sha256()
+        for tensor in (prices, days):
+            digest.update(repr(tuple(tensor.shape)).encode())
+            digest.update(tensor.contiguous().numpy().data)
+        key = digest.digest()
         if key not in self._forecasts:
             self._forecasts[key] = self.artifact(prices, days)
         self._forecasts.move_to_end(key)
         if len(self._forecasts) > CAPACITY:
             self._forecasts.popitem(last=False)
         return self._forecasts[key]
-
-
-def _digest(*tensors: Tensor) -> bytes:
-    digest = hashlib.sha256()
-    for tensor in tensors:
-        digest.update(repr(tuple(tensor.shape)).encode())
-        digest.update(tensor.contiguous().numpy().data)
-    return digest.digest()

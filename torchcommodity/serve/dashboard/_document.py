@@ -79,7 +79,8 @@ def make_document(
 
 def _prices(panel: Panel, source: str, today: date) -> Document:
     stale_days = STALE_DAYS[panel.frequency]
-    last_rows = [_last_row(panel, n) for n in range(len(panel.symbols))]
+    rows_with_price = [np.flatnonzero(column > 0) for column in panel.values.plain().numpy().T]
+    last_rows = [int(rows[-1]) if rows.size else None for rows in rows_with_price]
     columns = [
         {**record, **({} if row is None else _age(panel.dates[row], today, stale_days))}
         for record, row in zip(panel.sources(), last_rows)
@@ -98,11 +99,6 @@ def _prices(panel: Panel, source: str, today: date) -> Document:
 def _age(day: np.datetime64, today: date, stale_days: int) -> Document:
     days = int((np.datetime64(today, "D") - day).astype(int))
     return {"last": str(day), "age_days": days, "age": format_age(days), "stale": days > stale_days}
-
-
-def _last_row(panel: Panel, n: int) -> int | None:
-    rows = np.flatnonzero(panel.values.plain()[:, n].numpy() > 0)
-    return int(rows[-1]) if rows.size else None
 
 
 def _correlation(result: Correlation | None, panel: Panel) -> Document:

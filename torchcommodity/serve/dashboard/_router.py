@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import json
+import os
 import threading
 from collections.abc import Callable
 from functools import cache
@@ -79,7 +80,7 @@ def _document_response(snapshot: Snapshot, model_card: dict[str, Any]) -> Respon
 
 
 def _file_response(request: Request, name: str) -> Response:
-    if name not in _file_names():
+    if name != PLOTLY and not (name.rpartition(".")[2] in CONTENT_TYPES and name in os.listdir(FOLDER)):
         return RequestError(404, "file not found", None, PAGE_HEADERS).response()
     with _loading:  # else concurrent first requests would all compress the file
         file = _load_file(name)
@@ -87,11 +88,6 @@ def _file_response(request: Request, name: str) -> Response:
     if "gzip" in request.headers.get("accept-encoding", ""):
         return Response(file.gzipped, 200, {**headers, "Content-Encoding": "gzip"}, file.content_type)
     return Response(file.plain, 200, headers, file.content_type)
-
-
-@cache
-def _file_names() -> frozenset[str]:
-    return frozenset({PLOTLY, *(path.name for path in FOLDER.iterdir() if path.suffix[1:] in CONTENT_TYPES)})
 
 
 @cache

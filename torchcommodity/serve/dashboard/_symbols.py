@@ -88,12 +88,20 @@ def _record(
         message = f"no forecast yet: needs more than {metadata.warmup} positive prices; has {count}"
         return {**record, "ranges": [], "rolls": [], "forecasts": [], "past": [], "missing": message}
     origin = int(np.searchsorted(panel.dates, forecast.origins[n]))
+    rolls = roll_dates(panel, n, forecast.target_dates[-1, n])
     return {
         **record,
         "ranges": [{**asdict(one), "in_sample": in_sample.get((row.symbol, one.rows))} for one in row.ranges],
         "rows_behind": len(panel) - 1 - origin,
-        "rolls": _rolls(panel, n, forecast.target_dates[-1, n]),
-        "forecasts": [_quantiles(forecast, h, n) for h in horizons],
+        "rolls": list(map(str, rolls[rolls >= np.datetime64(record["recent"]["dates"][0])])),
+        "forecasts": [
+            {
+                "rows": forecast.horizons[h],
+                "date": str(forecast.target_dates[h, n]),
+                "quantiles": dict(zip(map(str, forecast.levels), forecast.prices[h, n].tolist())),
+            }
+            for h in horizons
+        ],
         "fan": _fan(forecast, n),
         "past": [_past(past, panel, metadata, h, n) for h in horizons],
     }
@@ -104,21 +112,6 @@ def _recent(panel: Panel, n: int) -> Record:
     prices = panel.values.plain()[:, n]
     rows = np.flatnonzero(np.isfinite(prices.numpy()))[-HISTORY_ROWS:]
     return {"dates": list(map(str, panel.dates[rows])), "prices": prices[rows].tolist()}
-
-
-def _rolls(panel: Panel, n: int, last: np.datetime64) -> list[str]:
-    """Days on which the series rolls, from its recent prices to the last horizon."""
-    days = roll_dates(panel, n, last)
-    return list(map(str, days[days >= np.datetime64(_recent(panel, n)["dates"][0])]))
-
-
-def _quantiles(forecast: Forecast, h: int, n: int) -> Record:
-    prices = forecast.prices[h, n].tolist()
-    return {
-        "rows": forecast.horizons[h],
-        "date": str(forecast.target_dates[h, n]),
-        "quantiles": dict(zip(map(str, forecast.levels), prices)),
-    }
 
 
 def _fan(forecast: Forecast, n: int) -> Record:

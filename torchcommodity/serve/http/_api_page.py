@@ -17,7 +17,10 @@ HEADERS = PAGE_HEADERS | {"Cache-Control": "no-cache"}
 
 def make_api_page() -> APIRouter:
     """Routes `/docs` and `/docs/<file>`. They contain no prices and need no token; the page asks for it."""
-    router, paths = APIRouter(include_in_schema=False), _paths()
+    router = APIRouter(include_in_schema=False)
+    # fastapi_offline ships Swagger UI; FastAPI's own page loads it from a CDN
+    static = Path(str(files("fastapi_offline"))) / "static"
+    paths = {name: static / name for name in SWAGGER_UI} | {name: FOLDER / name for name in ("page.css", "page.js")}
 
     @router.get(PAGE)
     async def page() -> Response:
@@ -30,9 +33,3 @@ def make_api_page() -> APIRouter:
         return FileResponse(paths[name], headers=HEADERS)
 
     return router
-
-
-def _paths() -> dict[str, Path]:
-    # fastapi_offline ships Swagger UI; FastAPI's own page loads it from a CDN
-    static = Path(str(files("fastapi_offline"))) / "static"
-    return {name: static / name for name in SWAGGER_UI} | {name: FOLDER / name for name in ("page.css", "page.js")}

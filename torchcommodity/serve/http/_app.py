@@ -15,7 +15,6 @@ from torchcommodity.serve._request_error import RETRY_AFTER, RequestError
 from torchcommodity.serve.http._api_page import PAGE, make_api_page
 from torchcommodity.serve.http._body import read_body
 from torchcommodity.serve.http._limits import Limits
-from torchcommodity.serve.http._messages import OutputSelection, Window
 from torchcommodity.serve.http._metrics import Metrics
 from torchcommodity.serve.http._openapi import openapi_document, request_body
 from torchcommodity.serve.http._pool import Pool
@@ -185,16 +184,15 @@ class PredictEndpoint:
             raise RequestError(503, message, None, RETRY_AFTER)
 
     async def _predict(self, request: Request, body: bytes) -> Response:
-        windows, selection = self._parse(body)
+        # its thousands of lists end here: the garbage collector would visit them
+        parsed = parse_request(body)
+        selection = select_outputs(parsed.parameters, self.metadata)
+        windows = make_windows(parsed, self.metadata, self.limits, self.series)
+        del parsed
         request.scope["log_fields"]["instances"] = len(windows)
         self.metrics.observe_instances(windows)
         predictions = await self.pool.forecast(windows, selection)
         return Response(encode_response(predictions, self.metadata), media_type="application/json")
-
-    def _parse(self, body: bytes) -> tuple[list[Window], OutputSelection]:
-        parsed = parse_request(body)  # its thousands of lists end with this call: the garbage collector visits them
-        selection = select_outputs(parsed.parameters, self.metadata)
-        return make_windows(parsed, self.metadata, self.limits, self.series), selection
 
 
 def _metrics_route(metrics: Metrics, pool: Pool) -> APIRouter:

@@ -35,7 +35,8 @@ class Authentication:
         Raises:
             RequestError: 401 for a missing or wrong token, 429 after too many wrong ones.
         """
-        if self.tokens is None or self._is_public(scope["path"]):
+        path, folders = scope["path"], tuple(name for name in self.public_paths if len(name) > 1 and name[-1] == "/")
+        if self.tokens is None or path in self.public_paths or path.startswith(folders):
             return
         authorization, client = Headers(scope=scope).get("authorization"), (scope.get("client") or ("",))[0]
         if authorization and (seconds := self.failures.seconds_to_wait(client)):
@@ -47,8 +48,3 @@ class Authentication:
                 self.failures.add(client)
             self.metrics.wrong_tokens.inc()
             raise RequestError(401, "expected the header 'Authorization: Bearer TOKEN'", None, CHALLENGE)
-
-    def _is_public(self, path: str) -> bool:
-        return path in self.public_paths or any(
-            path.startswith(prefix) for prefix in self.public_paths if len(prefix) > 1 and prefix[-1] == "/"
-        )

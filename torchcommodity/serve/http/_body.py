@@ -21,10 +21,20 @@ async def read_body(request: Request, uploads: Uploads) -> bytes:
             decompression, 408 for a slow one, 400 for an empty or damaged one, 503 if the server receives too many.
     """
     is_gzip, max_bytes = _check_headers(request), uploads.limits.max_bytes
-    if _content_length(request) > max_bytes:
+    length = request.headers.get("content-length", "0")
+    if length.isdecimal() and int(length[:19]) > max_bytes:
         raise await _too_large(request, uploads)
     upload = Upload(uploads.limits.timeout)
-    await uploads.run(upload, _receive(request, upload, uploads))
+
+    async def receive() -> None:
+        more = True
+        while more and upload.size <= max_bytes:
+            chunk, more = await _next_chunk(request)
+            upload.body += chunk
+            upload.size += len(chunk)
+            uploads.make_room()
+
+    await uploads.run(upload, receive())
     if upload.size > max_bytes:
         upload.body.clear()  # no longer counted in the memory of uploads while the rest is discarded
         raise await _too_large(request, uploads)
@@ -45,20 +55,6 @@ def _check_headers(request: Request) -> bool:
     return encoding.endswith("gzip")
 
 
-def _content_length(request: Request) -> int:
-    length = request.headers.get("content-length", "0")
-    return int(length[:19]) if length.isdecimal() else 0
-
-
-async def _receive(request: Request, upload: Upload, uploads: Uploads) -> None:
-    more = True
-    while more and upload.size <= uploads.limits.max_bytes:
-        chunk, more = await _next_chunk(request)
-        upload.body += chunk
-        upload.size += len(chunk)
-        uploads.make_room()
-
-
 def _decompress(body: bytes, max_bytes: int) -> bytes:
     """Decompress a gzip member, no further than a byte over the limit: few bytes can expand to gigabytes."""
     member = zlib.decompressobj(GZIP)
@@ -77,17 +73,17 @@ def _decompress(body: bytes, max_bytes: int) -> bytes:
 async def _too_large(request: Request, uploads: Uploads) -> RequestError:
     if request.headers.get("expect") is None:  # with Expect: 100-continue the client has not sent the body yet
         upload = Upload(DISCARD_SECONDS)
+
+        async def discard() -> None:
+            more = True
+            while more:
+                chunk, more = await _next_chunk(request)
+                upload.size += len(chunk)
+
         with contextlib.suppress(RequestError):
-            await uploads.run(upload, _discard(request, upload))
+            await uploads.run(upload, discard())
     message = f"body: expected at most {uploads.limits.max_bytes} bytes; got more"
     return RequestError(413, message, None, CLOSE_CONNECTION)
-
-
-async def _discard(request: Request, upload: Upload) -> None:
-    more = True
-    while more:
-        chunk, more = await _next_chunk(request)
-        upload.size += len(chunk)
 
 
 async def _next_chunk(request: Request) -> tuple[bytes, bool]:

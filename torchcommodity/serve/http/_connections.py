@@ -167,7 +167,12 @@ class Server(uvicorn.Server):
         if counter % 10 == 0:
             self.should_exit |= (parent := parent_process()) is not None and not parent.is_alive()
             self.waiting.close_overdue()
-            self._log_dropped()
+            if self.waiting.dropped:
+                log.warning(
+                    "closed %d connections that waited longest: %d are open, %d is the limit",
+                    *(self.waiting.dropped, len(self.server_state.connections), self.waiting.max_connections),
+                )
+                self.waiting.dropped = 0
         return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -176,24 +181,13 @@ class Server(uvicorn.Server):
         for server in self.servers:
             server.close()
         loop = asyncio.get_running_loop()
+        state = {"config": self.config, "server_state": self.server_state, "app_state": self.lifespan.state}
         for connection in _drain_accept_queue(self.listener):
-            await loop.connect_accepted_socket(self._make_protocol, connection)
+            await loop.connect_accepted_socket(partial(BoundedHttpProtocol, self.waiting, **state), connection)
         deadline = loop.time() + GRACE_PERIOD
         while self.server_state.connections and loop.time() < deadline:
             await asyncio.sleep(0.02)
         await super().shutdown(sockets)
-
-    def _make_protocol(self) -> BoundedHttpProtocol:
-        state = {"config": self.config, "server_state": self.server_state, "app_state": self.lifespan.state}
-        return BoundedHttpProtocol(self.waiting, **state)
-
-    def _log_dropped(self) -> None:
-        if self.waiting.dropped:
-            log.warning(
-                "closed %d connections that waited longest: %d are open, %d is the limit",
-                *(self.waiting.dropped, len(self.server_state.connections), self.waiting.max_connections),
-            )
-            self.waiting.dropped = 0
 
 
 def raise_connection_limit() -> int:

@@ -6,10 +6,7 @@ import logging
 import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
-
-from starlette.types import ASGIApp
 
 from torchcommodity.serve.dashboard._router import make_router
 from torchcommodity.serve.http._admission import AdmissionMiddleware
@@ -75,22 +72,23 @@ def _serve(settings: Settings, listener: socket.socket, processes: "Processes", 
     artifact, limits, server = processes.artifact, settings.limits, Server(settings.limits.timeout)
     metrics = Metrics(artifact)
     pool = Pool(settings.file, processes.workers, artifact.sha256, limits, metrics, server.fail, processes.spares)
-    router = make_router(artifact.empty_document["model"], _observed(processes.dashboard, metrics))
+
+    def make_document() -> dict[str, Any]:
+        document = processes.dashboard()
+        metrics.observe_document(document)
+        return document
+
+    router = make_router(artifact.empty_document["model"], make_document)
     series, requires_token = SeriesCache(settings.max_series), settings.tokens is not None
     app = make_app(artifact, pool, metrics, limits, settings.routes, router, requires_token, series)
-    log.info("listening on http://%s:%d, artifact %s", *listener.getsockname()[:2], artifact.sha256)
-    on_start()
-    with contextlib.closing(pool), _frozen_garbage_collector():  # Ctrl-C twice skips the shutdown, which closes it too
-        server.serve_app(_add_middleware(app, settings, metrics, server), listener)
-    return not server.failed
-
-
-def _add_middleware(app: ASGIApp, settings: Settings, metrics: Metrics, server: Server) -> ASGIApp:
-    """The application with what all routes share."""
     authentication = Authentication(settings.tokens, (settings.routes.health, *PUBLIC_PATHS), metrics)
     negotiation = CompressionMiddleware(ConditionalMiddleware(app))
     admission = AdmissionMiddleware(negotiation, metrics, authentication, lambda: server.should_exit)
-    return allow_origins(admission, settings.cors_origins)
+    log.info("listening on http://%s:%d, artifact %s", *listener.getsockname()[:2], artifact.sha256)
+    on_start()
+    with contextlib.closing(pool), _frozen_garbage_collector():  # Ctrl-C twice skips the shutdown, which closes it too
+        server.serve_app(allow_origins(admission, settings.cors_origins), listener)
+    return not server.failed
 
 
 class Processes(NamedTuple):
@@ -106,15 +104,6 @@ class Processes(NamedTuple):
     workers: list[Worker]
     spares: list[Worker]
     dashboard: Callable[[], dict[str, Any]]
-
-
-def _observed(dashboard: Callable[[], dict[str, Any]], metrics: Metrics) -> Callable[[], dict[str, Any]]:
-    def make_document() -> dict[str, Any]:
-        document = dashboard()
-        metrics.observe_document(document)
-        return document
-
-    return make_document
 
 
 @contextlib.contextmanager
@@ -133,18 +122,15 @@ def _processes(settings: Settings, check_prices: bool) -> Iterator[Processes]:
         workers = start_workers(settings.file, settings.workers + settings.spare)
         for worker in workers:
             stack.callback(worker.close)
-        artifact = _wait_for_artifact(workers[0], settings.file.path)
+        try:
+            artifact = workers[0].wait_until_ready()
+        except EOFError:
+            message = f"serve: the worker process died while it loaded {settings.file.path}; see its output above"
+            raise ValueError(message) from None
         if documents is not None and check_prices:
             documents.wait_until_ready()
         active, spares = workers[: settings.workers], workers[settings.workers :]
         yield Processes(artifact, active, spares, documents or (lambda: artifact.empty_document))
-
-
-def _wait_for_artifact(worker: Worker, path: Path) -> ServedArtifact:
-    try:
-        return worker.wait_until_ready()
-    except EOFError:
-        raise ValueError(f"serve: the worker process died while it loaded {path}; see its output above") from None
 
 
 @contextlib.contextmanager

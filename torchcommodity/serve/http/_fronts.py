@@ -1,12 +1,10 @@
 """Several front processes that accept connections on one port, and the process that keeps them running."""
 
-import contextlib
 import logging
 import os
 import signal
 import socket
 import tempfile
-from collections.abc import Iterator
 from multiprocessing import connection, get_context
 from multiprocessing.connection import Connection
 from types import FrameType
@@ -33,9 +31,14 @@ def run_fronts(settings: Settings, listeners: list[socket.socket]) -> bool:
     Raises:
         ValueError: the artifact cannot be loaded, or its dashboard cannot be made.
     """
-    with logging_to_stderr(), _metrics_folder(), _Fronts(settings, listeners) as fronts:
-        fronts.start()
-        return fronts.keep_running()
+    with tempfile.TemporaryDirectory(prefix="torchcommodity-") as folder, logging_to_stderr():
+        os.environ[METRICS_FOLDER] = folder
+        try:
+            with _Fronts(settings, listeners) as fronts:
+                fronts.start()
+                return fronts.keep_running()
+        finally:
+            del os.environ[METRICS_FOLDER]
 
 
 class _Front:
@@ -137,13 +140,3 @@ def _run(start: Connection, settings: Settings, listener: socket.socket, check_p
         start.send(str(error))
         raise SystemExit(1) from None
     raise SystemExit(not stopped_on_request)
-
-
-@contextlib.contextmanager
-def _metrics_folder() -> Iterator[None]:
-    with tempfile.TemporaryDirectory(prefix="torchcommodity-") as folder:
-        os.environ[METRICS_FOLDER] = folder
-        try:
-            yield
-        finally:
-            del os.environ[METRICS_FOLDER]

@@ -99,13 +99,11 @@ def _copy_lines(read: int, output: int) -> None:
             if line == END:
                 return
             if line.strip():
-                os.write(output, line if line.startswith(b"{") else _wrap(line))
-
-
-def _wrap(line: bytes) -> bytes:
-    message = line.decode("utf-8", "replace").rstrip()
-    level = "error" if message.startswith("Error: ") else "warning"  # the line with which a command ends
-    return json_line(level, "stderr", message, created=time.time()).encode() + b"\n"
+                if not line.startswith(b"{"):
+                    message = line.decode("utf-8", "replace").rstrip()
+                    level = "error" if message.startswith("Error: ") else "warning"  # the line that ends a command
+                    line = json_line(level, "stderr", message, created=time.time()).encode() + b"\n"
+                os.write(output, line)
 
 
 def _print_exception(

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 
 @dataclass(frozen=True)
-class Window:
+class PriceWindow:
     """Prices and days of one instance."""
 
     prices: npt.NDArray[np.float64]  # (T, N), NaN = missing
@@ -23,4 +23,4 @@ class OutputSelection:
     quantity: str
 
 
-Batch = list[tuple[Window, OutputSelection]]  # windows of equal length
+Batch = list[tuple[PriceWindow, OutputSelection]]  # windows of equal length

@@ -23,7 +23,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 
 import torchcommodity
 from torchcommodity.serve._request_error import CAUSES, RequestError
-from torchcommodity.serve.http._messages import Window
+from torchcommodity.serve.http._messages import PriceWindow
 from torchcommodity.serve.http._response import artifact_info
 from torchcommodity.serve.http._served import ServedArtifact
 
@@ -131,7 +131,7 @@ class Metrics:
             self.failures.labels("internal").inc()
             raise
 
-    def observe_instances(self, windows: Iterable[Window]) -> None:
+    def observe_instances(self, windows: Iterable[PriceWindow]) -> None:
         """Count the instances of a request, and observe the ages of their last rows."""
         now = time.time()
         for window in windows:

@@ -8,10 +8,10 @@ import numpy as np
 from torchcommodity.data import Finding, inspect_prices
 from torchcommodity.export import Metadata
 from torchcommodity.forecast import STALE_DAYS
-from torchcommodity.serve.http._messages import Window
+from torchcommodity.serve.http._messages import PriceWindow
 
 
-def window_findings(metadata: Metadata, window: Window) -> tuple[Finding, ...]:
+def window_findings(metadata: Metadata, window: PriceWindow) -> tuple[Finding, ...]:
     """Findings of one instance, in 0.2 ms for 1,000 prices and in 1 ms for 10,000.
 
     Args:

@@ -45,7 +45,10 @@ def request_schemas(artifact: ServedArtifact, limits: Limits, keeps_series: bool
     schemas: dict[str, Schema] = request.pop("$defs") | {"PredictRequest": request, "Price": PRICE}
     request["properties"]["instances"] |= {"minItems": 1, "maxItems": limits.max_instances}
     _complete_instance(schemas["Instance"], artifact, limits, keeps_series)
-    _complete_parameters(schemas["Parameters"]["properties"], artifact)
+    parameters = schemas["Parameters"]["properties"]
+    for name, values in (("levels", artifact.levels), ("horizons", artifact.horizons)):
+        array = next(branch for branch in parameters[name]["anyOf"] if branch["type"] == "array")
+        array |= {"items": array["items"] | {"enum": list(values)}, "minItems": 1, "maxItems": len(values)}
     return schemas
 
 
@@ -77,9 +80,3 @@ def _complete_instance(instance: Schema, artifact: ServedArtifact, limits: Limit
     fields["dates"]["items"] |= {"formatMinimum": first, "formatMaximum": last}
     if not keeps_series:
         del fields["series"], fields["append"]
-
-
-def _complete_parameters(fields: Schema, artifact: ServedArtifact) -> None:
-    for name, values in (("levels", artifact.levels), ("horizons", artifact.horizons)):
-        array = next(branch for branch in fields[name]["anyOf"] if branch["type"] == "array")
-        array |= {"items": array["items"] | {"enum": list(values)}, "minItems": 1, "maxItems": len(values)}

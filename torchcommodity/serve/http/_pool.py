@@ -12,7 +12,7 @@ from typing import Any
 
 from torchcommodity.serve._request_error import RETRY_AFTER, RequestError
 from torchcommodity.serve.http._limits import Limits
-from torchcommodity.serve.http._messages import OutputSelection, Window
+from torchcommodity.serve.http._messages import OutputSelection, PriceWindow
 from torchcommodity.serve.http._metrics import Metrics
 from torchcommodity.serve.http._served import ServedArtifact
 from torchcommodity.serve.http._worker_process import ArtifactFile, Worker
@@ -27,7 +27,7 @@ log = logging.getLogger("torchcommodity.serve")
 class Job:
     """A queued instance, and the future of its prediction."""
 
-    window: Window
+    window: PriceWindow
     selection: OutputSelection
     future: "asyncio.Future[bytes]"
     alone: bool = False
@@ -122,7 +122,7 @@ class Pool:
             worker.close(timeout)
         self._threads.shutdown()
 
-    async def forecast(self, windows: list[Window], selection: OutputSelection) -> list[bytes]:
+    async def forecast(self, windows: list[PriceWindow], selection: OutputSelection) -> list[bytes]:
         """Prediction of each instance as JSON.
 
         Raises:
@@ -147,7 +147,10 @@ class Pool:
         while failures < MAX_FAILED_STARTS:
             worker = self._workers[number]
             try:
-                self._check(await self._in_thread(worker.wait_until_ready))
+                artifact: ServedArtifact = await self._in_thread(worker.wait_until_ready)
+                if artifact.sha256 != self.sha256:
+                    path = self.file.path
+                    raise ValueError(f"serve: {path} must be the artifact {self.sha256}; it has been replaced")
                 self.ready.add(number)
                 failures = 0
                 with self._watching(worker):
@@ -160,7 +163,8 @@ class Pool:
             finally:
                 self.ready.discard(number)
             if failures < MAX_FAILED_STARTS:
-                self._workers[number] = self._replacement(number)
+                self._spares.append(Worker(self.file, number))
+                self._workers[number] = self._spares.pop(0)  # the oldest spare; without spares, the new process
             if not self.available:
                 _fail(self.queue, RequestError(503, NO_WORKER, None, RETRY_AFTER, cause="no_worker"))
             await self._in_thread(worker.close, 1.0)
@@ -169,33 +173,24 @@ class Pool:
         log.critical("workers cannot be started; the server stops")
         self.on_failure()
 
-    def _replacement(self, number: int) -> Worker:
-        """The oldest spare, in whose place a new one starts; without spares, the new one."""
-        self._spares.append(Worker(self.file, number))
-        return self._spares.pop(0)
-
     @contextmanager
     def _watching(self, worker: Worker) -> Iterator[None]:
         """Wake the feeding of a worker when its process ends, so that its death is not left to the next request."""
         loop, sentinel = asyncio.get_running_loop(), worker.process.sentinel
 
+        async def notify() -> None:
+            async with self._queued:
+                self._queued.notify_all()
+
         def wake() -> None:
             loop.remove_reader(sentinel)
-            self._wake_up = asyncio.ensure_future(self._notify())
+            self._wake_up = asyncio.ensure_future(notify())
 
         loop.add_reader(sentinel, wake)
         try:
             yield
         finally:
             loop.remove_reader(sentinel)
-
-    async def _notify(self) -> None:
-        async with self._queued:
-            self._queued.notify_all()
-
-    def _check(self, artifact: ServedArtifact) -> None:
-        if artifact.sha256 != self.sha256:
-            raise ValueError(f"serve: {self.file.path} must be the artifact {self.sha256}; it has been replaced")
 
     async def _feed(self, worker: Worker) -> None:
         """Send batches to a worker until it dies or exceeds the time limit."""
@@ -204,7 +199,8 @@ class Pool:
             self.metrics.observe_batch(job.queued for job in batch)
             try:
                 forecast = self._in_thread(worker.forecast, [(job.window, job.selection) for job in batch])
-                forecast.add_done_callback(_retrieve_exception)
+                # nobody awaits a forecast that exceeds the time limit: asyncio would log that its exception was lost
+                forecast.add_done_callback(lambda forecast: forecast.cancelled() or forecast.exception())
                 with self.metrics.artifact_seconds.time():
                     predictions = await asyncio.wait_for(asyncio.shield(forecast), self.limits.timeout)
             except (EOFError, OSError, asyncio.TimeoutError) as error:
@@ -267,8 +263,3 @@ def _fail(jobs: Iterable[Job], error: RequestError) -> None:
     for job in jobs:
         if not job.future.done():
             job.future.set_exception(error)
-
-
-def _retrieve_exception(forecast: "asyncio.Future[Any]") -> None:
-    # nobody awaits a forecast that exceeded the time limit: asyncio would log an exception that was never retrieved
-    forecast.cancelled() or forecast.exception()

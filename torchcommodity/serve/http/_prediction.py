@@ -7,13 +7,13 @@ from pydantic_core import to_json
 from torch import Tensor
 
 from torchcommodity.export import Metadata
-from torchcommodity.serve.http._messages import OutputSelection, Window
+from torchcommodity.serve.http._messages import OutputSelection, PriceWindow
 from torchcommodity.serve.http._notes import finding_document, note, window_findings
 
 Mask = npt.NDArray[np.bool_]
 
 
-def encode_prediction(metadata: Metadata, window: Window, selection: OutputSelection, quantiles: Tensor) -> bytes:
+def encode_prediction(metadata: Metadata, window: PriceWindow, selection: OutputSelection, quantiles: Tensor) -> bytes:
     """Prediction for one instance, bit for bit equal to `forecast.predict`; NaN becomes null.
 
     Args:

@@ -3,26 +3,25 @@
 from collections import OrderedDict
 
 import numpy as np
-import numpy.typing as npt
 
 from torchcommodity.serve._request_error import invalid_field
-from torchcommodity.serve.http._messages import Window
+from torchcommodity.serve.http._messages import PriceWindow
 
 
 class SeriesCache:
     """The rows of up to `limit` series by name; the least recently used one is dropped first."""
 
     def __init__(self, limit: int) -> None:
-        self.limit, self._windows = limit, OrderedDict[str, Window]()
+        self.limit, self._windows = limit, OrderedDict[str, PriceWindow]()
 
-    def keep(self, name: str, window: Window) -> None:
+    def keep(self, name: str, window: PriceWindow) -> None:
         """Keep these rows in place of those kept so far."""
         self._windows[name] = window
         self._windows.move_to_end(name)
         while len(self._windows) > self.limit:
             self._windows.popitem(last=False)
 
-    def append(self, name: str, rows: Window, field: str) -> Window:
+    def append(self, name: str, rows: PriceWindow, field: str) -> PriceWindow:
         """All rows of a series: those that are kept, then the new ones. A client may repeat rows that are kept.
 
         Raises:
@@ -33,16 +32,13 @@ class SeriesCache:
             raise invalid_field(f"{field}.series", "a series that the server keeps: send its history again", name)
         repeats = int(np.searchsorted(rows.days, before.days[-1], side="right"))
         index = np.searchsorted(before.days, rows.days[:repeats])
-        same = (before.days[index] == rows.days[:repeats]) & _equal(before.prices[index], rows.prices[:repeats])
+        kept, sent = before.prices[index], rows.prices[:repeats]
+        same_prices = ((kept == sent) | (np.isnan(kept) & np.isnan(sent))).all(1)
+        same = (before.days[index] == rows.days[:repeats]) & same_prices
         if not same.all():
             row = int(np.argmin(same))
             last, day = (str(np.datetime64(int(day), "D")) for day in (before.days[-1], rows.days[row]))
             raise invalid_field(f"{field}.dates[{row}]", f"a date after {last}, the last row of the series", day)
-        return Window(
+        return PriceWindow(
             np.concatenate([before.prices, rows.prices[repeats:]]), np.concatenate([before.days, rows.days[repeats:]])
         )
-
-
-def _equal(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-    equal: npt.NDArray[np.bool_] = ((x == y) | (np.isnan(x) & np.isnan(y))).all(1)
-    return equal

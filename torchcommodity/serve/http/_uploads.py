@@ -61,24 +61,19 @@ class Uploads:
 
     def make_room(self) -> None:
         """Cancel uploads, the oldest first, while they are too many or too large in total."""
-        while len(self._reading) > MAX_UPLOADS or self._bytes() > MAX_FULL_UPLOADS * self.limits.max_bytes:
+        max_bytes = MAX_FULL_UPLOADS * self.limits.max_bytes
+        while len(self._reading) > MAX_UPLOADS or sum(len(upload.body) for upload in self._reading) > max_bytes:
             self._reading.pop(next(iter(self._reading))).cancel()
-
-    def _bytes(self) -> int:
-        return sum(len(upload.body) for upload in self._reading)
 
     async def _wait(self, upload: Upload, task: "asyncio.Task[None]") -> None:
         while not task.done():
-            seconds = upload.deadline - asyncio.get_running_loop().time()
-            if seconds <= 0:
-                raise RequestError(408, self._too_slow(upload), None, CLOSE_CONNECTION)
-            await asyncio.wait({task}, timeout=seconds)
+            now = asyncio.get_running_loop().time()
+            if now >= upload.deadline:
+                rate = f"all of it within {self.limits.timeout:g} s, and {MIN_RATE} bytes/s after {GRACE_SECONDS:g} s"
+                message = f"body: expected {rate}; got {upload.size} bytes in {now - upload.start:.0f} s"
+                raise RequestError(408, message, None, CLOSE_CONNECTION)
+            await asyncio.wait({task}, timeout=upload.deadline - now)
         if task.cancelled():
             message = "the server is receiving too many requests; try again"
             raise RequestError(503, message, None, RETRY_AFTER | CLOSE_CONNECTION)
         task.result()
-
-    def _too_slow(self, upload: Upload) -> str:
-        expected = f"all of it within {self.limits.timeout:g} s, and {MIN_RATE} bytes/s after {GRACE_SECONDS:g} s"
-        seconds = asyncio.get_running_loop().time() - upload.start
-        return f"body: expected {expected}; got {upload.size} bytes in {seconds:.0f} s"

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from torchcommodity.data import DataError, check_frequency, latest_date, overflows
 from torchcommodity.serve._request_error import RequestError, invalid_field
 from torchcommodity.serve.http._limits import Limits
-from torchcommodity.serve.http._messages import OutputSelection, Window
+from torchcommodity.serve.http._messages import OutputSelection, PriceWindow
 from torchcommodity.serve.http._request import Instance, Parameters, PredictRequest, PriceSeries
 from torchcommodity.serve.http._series import SeriesCache
 from torchcommodity.serve.http._served import ServedArtifact
@@ -18,7 +18,7 @@ from torchcommodity.serve.http._served import ServedArtifact
 
 def make_windows(
     request: PredictRequest, metadata: ServedArtifact, limits: Limits, series: SeriesCache
-) -> list[Window]:
+) -> list[PriceWindow]:
     """Windows of all instances of a request; those with a name are kept in `series`.
 
     Raises:
@@ -74,7 +74,7 @@ def _indices(name: str, values: Sequence[float] | None, available: Sequence[floa
     return [list(available).index(value) for value in values]
 
 
-def _window(instance: Instance, field: str, metadata: ServedArtifact, limits: Limits) -> Window:
+def _window(instance: Instance, field: str, metadata: ServedArtifact, limits: Limits) -> PriceWindow:
     rows = len(instance.dates)
     _check_rows(rows, f"{field}.dates", 1 if instance.append else metadata.min_rows, limits)
     days = _days(instance.dates, f"{field}.dates", metadata)
@@ -88,7 +88,7 @@ def _window(instance: Instance, field: str, metadata: ServedArtifact, limits: Li
         row, n = map(int, np.argwhere(unusable)[0])
         cell = f".{metadata.symbols[n]}[{row}]" if by_symbol else f"[{row}][{n}]"
         raise invalid_field(f"{field}{cell}", "zero, or a magnitude from 1e-100 to 1e100", prices[row, n])
-    return Window(prices, days)
+    return PriceWindow(prices, days)
 
 
 def _days(dates: Sequence[str], field: str, metadata: ServedArtifact) -> npt.NDArray[np.int64]:  # (T,)

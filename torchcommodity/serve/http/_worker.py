@@ -8,13 +8,12 @@ from multiprocessing.connection import Connection
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from torchcommodity.export import Artifact, Metadata
 from torchcommodity.serve.dashboard import empty_document
 from torchcommodity.serve.http._example import example_request
 from torchcommodity.serve.http._logs import logging_to_stderr
-from torchcommodity.serve.http._messages import Batch, Window
+from torchcommodity.serve.http._messages import Batch
 from torchcommodity.serve.http._prediction import encode_prediction
 from torchcommodity.serve.http._served import ServedArtifact
 from torchcommodity.serve.http._worker_process import ArtifactFile
@@ -66,13 +65,10 @@ def served_artifact(metadata: Metadata) -> ServedArtifact:
 def forecast_batch(artifact: Artifact, batch: Batch) -> list[bytes] | None:
     """Predictions as JSON for windows of equal length, or None if the artifact fails on them."""
     try:
-        quantiles = _quantiles(artifact, [window for window, _ in batch])
+        prices = torch.from_numpy(np.stack([window.prices for window, _ in batch]))
+        days = torch.from_numpy(np.stack([window.days for window, _ in batch]))
+        quantiles = artifact(prices, days)  # (B, H, N, Q)
         return [encode_prediction(artifact.metadata, *pair, values) for pair, values in zip(batch, quantiles)]
     except Exception:  # whatever it is, the server must answer its client
         log.exception("the artifact failed on %d instances of %d rows", len(batch), len(batch[0][0].days))
         return None
-
-
-def _quantiles(artifact: Artifact, windows: list[Window]) -> Tensor:  # (B, H, N, Q)
-    prices = torch.from_numpy(np.stack([window.prices for window in windows]))
-    return artifact(prices, torch.from_numpy(np.stack([window.days for window in windows])))
