@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from torchcommodity import opkit, optimize, risk
-from torchcommodity.optimize._compile.differences import differences
+from torchcommodity.optimize._compile.comparison import differences
 
 ROUNDING = 1e-4  # of the relative error of int8 weights
 

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
 from torchcommodity.data import Window
-from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.opkit.arguments import current_operation, raise_invalid
 from torchcommodity.optimize._calls import Loss, call_loss, call_model, check_scalar
 from torchcommodity.optimize._module import is_sequence
 from torchcommodity.training import ModelInputs
@@ -44,41 +44,41 @@ def _positional_arguments(module: nn.Module, most: int) -> int:
     return min(most, sum(parameter.kind in kinds for parameter in parameters))
 
 
-def batch_loss(operation: str, module: nn.Module, batch: Any, loss_fn: Loss) -> Tensor:  # ()
+def batch_loss(module: nn.Module, batch: Any, loss_fn: Loss) -> Tensor:  # ()
     """Loss of one batch, checked: a finite scalar with a gradient."""
     inputs, target = split_batch(batch)
-    return check_loss(operation, call_loss(operation, loss_fn, call_model(operation, module, inputs), target))
+    return check_loss(call_loss(loss_fn, call_model(module, inputs), target))
 
 
-def check_loss(operation: str, loss: Any) -> Tensor:  # ()
+def check_loss(loss: Any) -> Tensor:  # ()
     """Check that a loss is a finite scalar with a gradient."""
-    check_scalar(operation, loss)
+    check_scalar(loss)
     if not loss.isfinite():
         rule = "the loss must be finite; check the batch for NaN, or lower the learning rate"
-        raise_invalid(operation, rule, loss=loss.item())
+        raise_invalid(current_operation(), rule, loss=loss.item())
     return cast(Tensor, loss)
 
 
-def check_iterable(operation: str, batches: Any, example: str = "[batch]") -> None:
+def check_iterable(batches: Any, example: str = "[batch]") -> None:
     """Check that batches are an iterable of batches, and not one batch."""
     wrong = isinstance(batches, Tensor | Mapping | str | PackedSequence) or not isinstance(batches, Iterable)
     # a tuple of tensors is one batch; iterating it would call the model on each part
     if wrong or (isinstance(batches, tuple) and any(x is None or isinstance(x, Tensor) for x in batches)):
         rule = f"batches must be an iterable of batches, such as a DataLoader or {example}"
-        raise_invalid(operation, rule, TypeError, batches=type(batches).__name__)
+        raise_invalid(current_operation(), rule, TypeError, batches=type(batches).__name__)
 
 
-def check_batches(operation: str, batches: Any, *, repeated: bool) -> None:
+def check_batches(batches: Any, *, repeated: bool) -> None:
     """Check batches that have a loss, which can be read once per epoch if `repeated`."""
     if isinstance(batches, ModelInputs):
         rule = "batches of prices (ModelInputs) need a Forecaster; a module takes an iterable of (inputs, target)"
-        raise_invalid(operation, rule, TypeError, batches="ModelInputs")
-    check_iterable(operation, batches, "[(inputs, target)]")
+        raise_invalid(current_operation(), rule, TypeError, batches="ModelInputs")
+    check_iterable(batches, "[(inputs, target)]")
     if repeated and isinstance(batches, Iterator):
         rule = "batches must be readable once per epoch; pass a list or a DataLoader instead of an iterator"
-        raise_invalid(operation, rule, TypeError, batches=type(batches).__name__)
+        raise_invalid(current_operation(), rule, TypeError, batches=type(batches).__name__)
 
 
-def raise_empty(operation: str, argument: str = "batches") -> NoReturn:
+def raise_empty(argument: str = "batches") -> NoReturn:
     """Raise ValueError for an iterable without a batch."""
-    raise ValueError(f"{operation}: {argument} must hold at least one batch; got an empty iterable")
+    raise ValueError(f"{current_operation()}: {argument} must hold at least one batch; got an empty iterable")

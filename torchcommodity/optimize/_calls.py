@@ -5,29 +5,33 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.opkit.arguments import current_operation, raise_invalid
 from torchcommodity.optimize._module import call
 
 Loss = Callable[..., Tensor]  # loss(output, target), or loss(output) for batches without a target
 
 
-def call_model(operation: str, module: nn.Module, inputs: Any) -> Any:
+def call_model(module: nn.Module, inputs: Any) -> Any:
     """Forward pass; raises ValueError that shows the inputs beside the model's own error."""
     try:
         return call(module, inputs)
     except Exception as error:
-        raise ValueError(f"{operation}: the model does not run on {describe(inputs)}: {first_line(error)}") from error
+        raise ValueError(
+            f"{current_operation()}: the model does not run on {describe(inputs)}: {first_line(error)}"
+        ) from error
 
 
-def call_loss(operation: str, loss_fn: Loss, output: Any, target: Sequence[Any]) -> Tensor:
+def call_loss(loss_fn: Loss, output: Any, target: Sequence[Any]) -> Tensor:
     """Loss of an output, checked: a scalar with a gradient."""
-    check_callable(operation, "loss_fn must be a function loss_fn(output, target)", loss_fn)
+    check_callable("loss_fn must be a function loss_fn(output, target)", loss_fn)
     try:
         loss = loss_fn(output, *target)
     except Exception as error:
         got = " and target ".join([describe(output), *map(describe, target)])
-        raise ValueError(f"{operation}: loss_fn does not run on the output {got}: {first_line(error)}") from error
-    check_scalar(operation, loss)
+        raise ValueError(
+            f"{current_operation()}: loss_fn does not run on the output {got}: {first_line(error)}"
+        ) from error
+    check_scalar(loss)
     return loss
 
 
@@ -36,20 +40,20 @@ def first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
-def check_callable(operation: str, rule: str, function: Any) -> None:
+def check_callable(rule: str, function: Any) -> None:
     """Check that an argument can be called."""
     if not callable(function):
-        raise TypeError(f"{operation}: {rule}; got {type(function).__name__}")
+        raise TypeError(f"{current_operation()}: {rule}; got {type(function).__name__}")
 
 
-def check_scalar(operation: str, loss: Any) -> None:
+def check_scalar(loss: Any) -> None:
     """Check that a loss is a scalar with a gradient, without reading its value."""
     if not isinstance(loss, Tensor) or loss.numel() != 1:
         shape = tuple(loss.shape) if isinstance(loss, Tensor) else type(loss).__name__
-        raise_invalid(operation, "the loss must be a scalar Tensor; reduce it with .mean()", loss=shape)
+        raise_invalid(current_operation(), "the loss must be a scalar Tensor; reduce it with .mean()", loss=shape)
     if not loss.requires_grad:
         rule = "the loss must have a gradient; opkit.diagnose(model, batch, loss_fn) says where it is cut"
-        raise_invalid(operation, rule, requires_grad=False)
+        raise_invalid(current_operation(), rule, requires_grad=False)
 
 
 def describe(value: Any) -> str:

@@ -3,10 +3,11 @@
 import torch
 from torch import nn
 
-from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.opkit.arguments import operation, raise_invalid
 from torchcommodity.optimize._module import Model, copy_module, with_module
 
 
+@operation("channels_last")
 def channels_last(model: Model) -> Model:
     """Convert the weights of 2-D convolutions to channels-last memory format, which their kernels may read faster.
 
@@ -30,7 +31,7 @@ def channels_last(model: Model) -> Model:
         >>> fast[0].weight.is_contiguous(memory_format=torch.channels_last)
         True
     """
-    module = copy_module("channels_last", model)
+    module = copy_module(model)
     layers = [layer for layer in module.modules() if isinstance(layer, nn.Conv2d | nn.ConvTranspose2d)]
     if not layers:
         raise_invalid("channels_last", "model must have a 2-D convolution", model=type(module).__name__)

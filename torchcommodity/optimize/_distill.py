@@ -12,7 +12,7 @@ from torch.utils._pytree import tree_map
 
 from torchcommodity.forecast import Forecaster
 from torchcommodity.models import ModelConfig
-from torchcommodity.opkit.arguments import check_number, raise_invalid
+from torchcommodity.opkit.arguments import check_number, operation, raise_invalid
 from torchcommodity.optimize._batches import check_batches, check_loss, raise_empty, split_batch
 from torchcommodity.optimize._calls import call_model
 from torchcommodity.optimize._distill_forecaster import distill_forecaster
@@ -73,6 +73,7 @@ def distill(
     optimizer: MakeOptimizer = torch.optim.AdamW,
     learning_rate: float = 1e-3,
 ) -> Distillation: ...
+@operation("distill")
 def distill(
     teacher: Any,
     student: Any,
@@ -152,13 +153,13 @@ def distill(
             got = {"student": type(student).__name__, "batches": type(batches).__name__}
             raise_invalid("distill", rule, TypeError, **got)
         return distill_forecaster(teacher, student, batches, config, weight=weight, symmetry=symmetry, seed=seed)
-    check_batches("distill", batches, repeated=True)
+    check_batches(batches, repeated=True)
     if validation is not None:
-        check_batches("distill", validation, repeated=False)
-    teacher, student = module_of("distill", teacher), copy_module("distill", student)
+        check_batches(validation, repeated=False)
+    teacher, student = module_of(teacher), copy_module(student)
     pair = _Pair(teacher, student, make_distill_loss(loss, levels, temperature), weight)
     training = train_epochs(
-        "distill", student, batches, pair.loss, epochs=epochs, optimizer=optimizer, learning_rate=learning_rate
+        student, batches, pair.loss, epochs=epochs, optimizer=optimizer, learning_rate=learning_rate
     )
     with restored_mode(teacher):
         teacher.eval()
@@ -176,46 +177,35 @@ class _Pair:
 
     def loss(self, batch: Any) -> Tensor:  # ()
         """Training loss of a batch."""
-        return check_loss("distill", self._loss(batch, self.weight))
+        return check_loss(self._loss(batch, self.weight))
 
     @torch.no_grad()
     def distance(self, batches: Iterable[Any]) -> float:
         """Mean of the teacher's term over batches, with the student in evaluation mode."""
         self.student.eval()
-        values = [self._value(batch) for batch in batches]
-        if not values:
-            raise_empty("distill")
-        mean = sum(values) / len(values)
+        losses = [self._loss(batch, weight=1.0) for batch in batches]
+        if not losses:
+            raise_empty()
+        for loss in losses:
+            if not isinstance(loss, Tensor) or loss.numel() != 1:
+                raise_invalid("distill", "loss must return a scalar", loss=loss)
+        mean = sum(map(float, losses)) / len(losses)
         if not math.isfinite(mean):
             raise_invalid("distill", "the loss must be finite; check the validation batches for NaN", loss=mean)
         return mean
 
-    def _value(self, batch: Any) -> float:
-        loss = self._loss(batch, weight=1.0)
-        if not isinstance(loss, Tensor) or loss.numel() != 1:
-            raise_invalid("distill", "loss must return a scalar", loss=loss)
-        return float(loss)
-
     def _loss(self, batch: Any, weight: float) -> Tensor:
         inputs, target = split_batch(batch)
         with torch.no_grad():
-            expected = tree_map(_detached, call_model("distill", self.teacher, inputs))
-        output = call_model("distill", self.student, inputs)
-        _check_shapes(output, expected)
+            expected = call_model(self.teacher, inputs)
+        # a teacher may enable gradients in its own forward
+        expected = tree_map(lambda x: x.detach() if isinstance(x, Tensor) else x, expected)
+        output = call_model(self.student, inputs)
+        # a loss of the caller's own takes any outputs, a named one refuses all but tensors
+        if isinstance(output, Tensor) and isinstance(expected, Tensor) and output.shape != expected.shape:
+            rule = "student and teacher must return the same shape; adapt the student's last layer"
+            raise_invalid("distill", rule, student=output, teacher=expected)
         return self.criterion(output, expected, *target, weight=weight)
-
-
-def _detached(x: Any) -> Any:
-    """Without gradient: a teacher may enable gradients in its own forward."""
-    return x.detach() if isinstance(x, Tensor) else x
-
-
-def _check_shapes(output: Any, expected: Any) -> None:
-    if not isinstance(output, Tensor) or not isinstance(expected, Tensor):
-        return  # a loss of the caller's own takes any outputs, a named one refuses them
-    if output.shape != expected.shape:
-        rule = "student and teacher must return the same shape; adapt the student's last layer"
-        raise_invalid("distill", rule, student=output, teacher=expected)
 
 
 def _select_epoch(

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from torchcommodity.forecast import Forecaster
-from torchcommodity.opkit.arguments import check_number, raise_invalid
+from torchcommodity.opkit.arguments import check_number, operation, raise_invalid
 from torchcommodity.optimize._batches import batch_loss
 from torchcommodity.optimize._calls import Loss
 from torchcommodity.optimize._masks import copy_without_masks, mask_zeros, remove_masks
@@ -19,6 +19,7 @@ from torchcommodity.optimize._train import MakeOptimizer, train_epochs
 from torchcommodity.training import ModelInputs, TrainConfig, train
 
 
+@operation("fine_tune")
 def fine_tune(
     model: Model,
     batches: Iterable[Any] | ModelInputs,
@@ -73,25 +74,21 @@ def fine_tune(
             rule = "a Forecaster is fine-tuned and validated on prices: batches must be ModelInputs, see model_inputs()"
             raise_invalid("fine_tune", rule, TypeError, batches=type(batches).__name__)
         return cast(Model, _fine_tune_forecaster(model, batches, config, symmetry, seed))
-    module = copy_without_masks("fine_tune", model)
-    mask_zeros(prunable_weights("fine_tune", module))
+    module = copy_without_masks(model)
+    mask_zeros(prunable_weights(module))
     if loss_fn is None:
         raise_invalid("fine_tune", "a module needs a loss_fn(output, target)", loss_fn=None)
-    loss = partial(batch_loss, "fine_tune", module, loss_fn=loss_fn)
+    loss = partial(batch_loss, module, loss_fn=loss_fn)
     with restored_mode(module):
-        list(
-            train_epochs(
-                "fine_tune", module, batches, loss, epochs=epochs, optimizer=optimizer, learning_rate=learning_rate
-            )
-        )
+        list(train_epochs(module, batches, loss, epochs=epochs, optimizer=optimizer, learning_rate=learning_rate))
     return cast(Model, remove_masks(module))
 
 
 def _fine_tune_forecaster(
     forecaster: Forecaster, inputs: ModelInputs, config: TrainConfig | None, symmetry: float, seed: int
 ) -> Forecaster:
-    model: Any = copy_without_masks("fine_tune", forecaster)
-    mask_zeros(prunable_weights("fine_tune", model))
+    model: Any = copy_without_masks(forecaster)
+    mask_zeros(prunable_weights(model))
     config = config or replace(TrainConfig.for_frequency(forecaster.frequency), epochs=3)
     result = train(model, inputs, config, symmetry, seed)
     if not result.epoch:

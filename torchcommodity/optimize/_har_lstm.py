@@ -7,18 +7,18 @@ from torch import Tensor
 
 from torchcommodity.forecast import Forecaster
 from torchcommodity.models import HarLstm, build_model
-from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.opkit.arguments import current_operation, raise_invalid
 from torchcommodity.training import check_no_extra_terms
 
 
-def require_har_lstm(operation: str, forecaster: Any) -> HarLstm:
+def require_har_lstm(forecaster: Any) -> HarLstm:
     """Return the forecaster's model, or raise if it is no forecaster, or none with a `HarLstm`."""
     if not isinstance(forecaster, Forecaster):
         rule = "forecaster must be a Forecaster: its features and past rows are those of prices"
-        raise_invalid(operation, rule, TypeError, forecaster=type(forecaster).__name__)
+        raise_invalid(current_operation(), rule, TypeError, forecaster=type(forecaster).__name__)
     if not isinstance(forecaster.model, HarLstm):
-        raise_invalid(operation, "forecaster must have a HarLstm", model=type(forecaster.model).__name__)
-    check_no_extra_terms(operation, forecaster.model.har.config, "fit the forecaster without them")
+        raise_invalid(current_operation(), "forecaster must have a HarLstm", model=type(forecaster.model).__name__)
+    check_no_extra_terms(current_operation(), forecaster.model.har.config, "fit the forecaster without them")
     return forecaster.model
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from torchcommodity.forecast import Forecaster
-from torchcommodity.opkit.arguments import check_integer, check_number, raise_invalid
+from torchcommodity.opkit.arguments import check_integer, check_number, operation, raise_invalid
 from torchcommodity.optimize._batches import batch_loss, split_batch
 from torchcommodity.optimize._calls import Loss
 from torchcommodity.optimize._forecast_batches import check_loss_batches
@@ -24,6 +24,7 @@ class Importance(NamedTuple):
     rows: Tensor  # (R,), latest row first
 
 
+@operation("importance")
 @one_thread()
 def importance(
     model: Any,
@@ -79,8 +80,8 @@ def importance(
             rule = "the inputs of a Forecaster are prices: batches must be ModelInputs, see model_inputs()"
             raise_invalid("importance", rule, TypeError, batches=type(batches).__name__)
         return _forecaster_importance(model, batches, rows, windows)
-    loss_fn = check_loss_batches("importance", batches, loss_fn)
-    module = copy_module("importance", model).eval().requires_grad_(False)
+    loss_fn = check_loss_batches(batches, loss_fn)
+    module = copy_module(model).eval().requires_grad_(False)
     totals = [_input_gradient(module, batch, loss_fn, time) for batch in batches]  # (T, F) each
     if not totals or len({x.shape for x in totals}) > 1:
         rule = "there must be batches, and their inputs must have the same (T, F)"
@@ -102,7 +103,7 @@ def _input_gradient(module: nn.Module, batch: Any, loss_fn: Loss, time: int) -> 
     x = x.detach().clone().requires_grad_()
     # cuDNN has no backward of recurrent layers in evaluation mode
     with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
-        loss = batch_loss("importance", module, (_with_first_input(inputs, x), *target), loss_fn)
+        loss = batch_loss(module, (_with_first_input(inputs, x), *target), loss_fn)
         (gradient,) = torch.autograd.grad(loss, x)
     change = (x * gradient).detach().abs().nan_to_num(0.0)
     return change.movedim(time, -2).flatten(0, -3).mean(0) if x.dim() > 2 else change
@@ -123,7 +124,7 @@ def _with_first_input(inputs: Any, x: Tensor) -> Any:
 def _forecaster_importance(forecaster: Forecaster, inputs: ModelInputs, rows: int, windows: int) -> Importance:
     """Importance of the features and past rows of a HarLstm for its correction."""
     check_integer("importance", 1, rows=rows, windows=windows)
-    model = require_har_lstm("importance", forecaster)
+    model = require_har_lstm(forecaster)
     min_rows = model.har.config.warmup + rows
     corrected = torch.nonzero(model.har.shrink).flatten().tolist()
     if len(inputs.prices) < min_rows or not corrected:
@@ -144,6 +145,7 @@ def _forecaster_importance(forecaster: Forecaster, inputs: ModelInputs, rows: in
     return Importance(total.sum(0), total.sum(1).flip(0))
 
 
+@operation("prune_inputs")
 def prune_inputs(forecaster: Forecaster, scores: Importance, keep: float = 0.99) -> Forecaster:
     """Remove the least important inputs of the network.
 
@@ -158,7 +160,7 @@ def prune_inputs(forecaster: Forecaster, scores: Importance, keep: float = 0.99)
     Raises:
         ValueError: the model is not a `HarLstm`, or `keep` is out of range.
     """
-    model = require_har_lstm("prune_inputs", forecaster)
+    model = require_har_lstm(forecaster)
     order = scores.features.argsort(descending=True)
     remaining = order[: _count(scores.features[order], keep)].sort().values
     state = dict(model.state_dict())
@@ -167,6 +169,7 @@ def prune_inputs(forecaster: Forecaster, scores: Importance, keep: float = 0.99)
     return replace(forecaster, model=rebuild(model, state, features=tuple(features[k] for k in remaining.tolist())))
 
 
+@operation("prune_rows")
 def prune_rows(forecaster: Forecaster, scores: Importance, keep: float = 0.99) -> Forecaster:
     """Limit the network to the last rows, so that a forecast takes fewer recurrent steps.
 
@@ -184,7 +187,7 @@ def prune_rows(forecaster: Forecaster, scores: Importance, keep: float = 0.99) -
     Raises:
         ValueError: the model is not a `HarLstm`, or `keep` is out of range.
     """
-    model = require_har_lstm("prune_rows", forecaster)
+    model = require_har_lstm(forecaster)
     return replace(forecaster, model=rebuild(model, dict(model.state_dict()), rows=_count(scores.rows, keep)))
 
 

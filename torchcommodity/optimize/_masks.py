@@ -4,6 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize, prune
 
+from torchcommodity.opkit.arguments import operation
 from torchcommodity.optimize._module import Model, copy_module, with_module
 from torchcommodity.optimize._weights import Weight
 
@@ -37,6 +38,7 @@ def mask_zeros(weights: list[Weight]) -> None:
             parametrize.register_parametrization(layer, name, ZeroMask(mask, orders[layer]))
 
 
+@operation("remove_masks")
 def remove_masks(model: Model) -> Model:
     """Make pruned weights plain parameters again: their zeros may then change in training.
 
@@ -56,12 +58,12 @@ def remove_masks(model: Model) -> Model:
         >>> list(masked.state_dict()), list(optimize.remove_masks(masked).state_dict())
         (['bias', 'parametrizations.weight.original'], ['weight', 'bias'])
     """
-    return with_module(model, copy_without_masks("remove_masks", model))
+    return with_module(model, copy_without_masks(model))
 
 
-def copy_without_masks(operation: str, model: object) -> nn.Module:
+def copy_without_masks(model: object) -> nn.Module:
     """Copy a module, or the module of a forecaster, and remove its masks."""
-    module = copy_module(operation, model)
+    module = copy_module(model)
     for layer in list(module.modules()):
         for hook in list(layer._forward_pre_hooks.values()):
             if isinstance(hook, prune.BasePruningMethod):

@@ -10,11 +10,12 @@ from torch.nn.utils import parametrize
 from torch.utils._pytree import tree_map
 
 from torchcommodity.models import Har
-from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.opkit.arguments import operation, raise_invalid
 from torchcommodity.optimize._masks import copy_without_masks
 from torchcommodity.optimize._module import Model, with_module
 
 
+@operation("mixed_precision")
 def mixed_precision(model: Model, dtype: torch.dtype = torch.bfloat16) -> Model:
     """Store and run a network in bfloat16; inputs and outputs keep their dtype.
 
@@ -45,7 +46,7 @@ def mixed_precision(model: Model, dtype: torch.dtype = torch.bfloat16) -> Model:
     """
     if dtype != torch.bfloat16:
         raise_invalid("mixed_precision", "dtype must be torch.bfloat16", dtype=dtype)
-    module = copy_without_masks("mixed_precision", model)
+    module = copy_without_masks(model)
     if any(x.dtype == torch.int8 for x in module.state_dict().values()):
         raise_invalid("mixed_precision", "model must have floating-point weights", dtype=torch.int8)
     if any(isinstance(layer, Har) for layer in module.children()):

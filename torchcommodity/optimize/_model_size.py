@@ -8,6 +8,7 @@ from torch import Tensor
 
 from torchcommodity.forecast import Forecaster
 from torchcommodity.models import Har
+from torchcommodity.opkit.arguments import operation
 from torchcommodity.optimize._module import module_of
 
 
@@ -24,6 +25,7 @@ class ModelSize(NamedTuple):
         return f"{network}; file {self.file_bytes:,} bytes"
 
 
+@operation("model_size")
 def model_size(model: Any) -> ModelSize:
     """Count parameters, zeros and bytes of a network with its buffers, and the bytes of its file.
 
@@ -40,7 +42,7 @@ def model_size(model: Any) -> ModelSize:
         >>> optimize.model_size(torch.nn.Linear(4, 2)).bytes
         40
     """
-    module = module_of("model_size", model)
+    module = module_of(model)
     econometric = {id(x) for har in module.modules() if isinstance(har, Har) for x in _tensors(har)}
     tensors = [x for x in _tensors(module) if id(x) not in econometric]
     count = sum(x.numel() for x in tensors)

@@ -13,40 +13,44 @@ from torch.nn.utils import parametrize
 from torch.nn.utils.rnn import PackedSequence
 
 from torchcommodity.forecast import Forecaster
-from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.opkit.arguments import current_operation, raise_invalid
 
 Model = TypeVar("Model", bound=nn.Module | Forecaster)
 
 
-def module_to_run(operation: str, model: Any) -> nn.Module:
+def module_to_run(model: Any) -> nn.Module:
     """Return a module, compiled ones included, or the module of a forecaster."""
     module = model.model if isinstance(model, Forecaster) else model
     if not isinstance(module, nn.Module):
         rule = "model must be an nn.Module or a Forecaster"
-        raise_invalid(operation, rule, TypeError, model=model if isinstance(model, type) else type(model).__name__)
+        raise_invalid(
+            current_operation(), rule, TypeError, model=model if isinstance(model, type) else type(model).__name__
+        )
     return module
 
 
-def module_of(operation: str, model: Any) -> nn.Module:
+def module_of(model: Any) -> nn.Module:
     """Return an eager module, whose layers and weights can be read, or the module of a forecaster.
 
     Raises:
         TypeError: another type, a scripted or a compiled module.
         ValueError: the module has lazy layers that are not initialized.
     """
-    module = module_to_run(operation, model)
+    module = module_to_run(model)
     if isinstance(module, torch.jit.ScriptModule) or hasattr(module, "_orig_mod"):
         rule = "model must be the eager nn.Module, as it was before torch.jit.script or torch.compile"
-        raise_invalid(operation, rule, TypeError, model=type(module).__name__)
+        raise_invalid(current_operation(), rule, TypeError, model=type(module).__name__)
     tensors = [*module.named_parameters(), *module.named_buffers()]
     if lazy := [name for name, x in tensors if isinstance(x, UninitializedParameter | UninitializedBuffer)]:
-        raise_invalid(operation, "model must be initialized; call it on one batch first", uninitialized=lazy[0])
+        raise_invalid(
+            current_operation(), "model must be initialized; call it on one batch first", uninitialized=lazy[0]
+        )
     return module
 
 
-def copy_module(operation: str, model: Any) -> nn.Module:
+def copy_module(model: Any) -> nn.Module:
     """Copy a module, or the module of a forecaster; see `module_of` for the errors."""
-    module = module_of(operation, model)
+    module = module_of(model)
     # what a layer computes from its parameters (torch.nn.utils.weight_norm, prune, a parametrized torch.nn.LSTM) it
     # keeps as an attribute or in a list, and torch does not copy a Tensor with a gradient function
     values = [x for layer in module.modules() for x in vars(layer).values()]

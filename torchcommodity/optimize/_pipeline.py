@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from torchcommodity.forecast import Forecaster
 from torchcommodity.models import HarGarch, HarGarchConfig
+from torchcommodity.opkit.arguments import operation
 from torchcommodity.optimize._benchmark_inputs import BatchInputs
 from torchcommodity.optimize._compile.compile import compile
 from torchcommodity.optimize._distill import distill
@@ -56,6 +57,7 @@ class Float32Forecaster(nn.Module):
         return quantiles
 
 
+@operation("pipeline")
 def pipeline(
     forecaster: Forecaster,
     inputs: ModelInputs,
@@ -83,7 +85,7 @@ def pipeline(
     Raises:
         ValueError: the model is not a HarLstm.
     """
-    hidden = require_har_lstm("pipeline", forecaster).config.hidden
+    hidden = require_har_lstm(forecaster).config.hidden
     scores = importance(forecaster, inputs)
 
     def tuned(pruned: Forecaster) -> Variant:
@@ -112,7 +114,10 @@ def pipeline(
         student = prune_rows(student, importance(student, inputs))
     small = quantize(student)
     variants[COMBINED] = _compiled(small, example) if compiled else _eager(small)
-    variants[NO_NETWORK] = _without_network(forecaster)
+    # the econometric part without a network: a lower bound on the time of eager variants
+    model = HarGarch(forecaster.model.har.assets, HarGarchConfig(forecaster.model.har.config))
+    model.har.load_state_dict(forecaster.model.har.state_dict())
+    variants[NO_NETWORK] = _eager(replace(forecaster, model=model))
     return variants
 
 
@@ -123,10 +128,3 @@ def _eager(forecaster: Forecaster) -> Variant:
 def _compiled(forecaster: Forecaster, example: BatchInputs) -> Variant:
     result = compile(forecaster, [example], dynamic=False, fullgraph=True)
     return Variant(forecaster, result.model, result.summary)
-
-
-def _without_network(forecaster: Forecaster) -> Variant:
-    """The econometric part without a network: a lower bound on the time of eager variants."""
-    model = HarGarch(forecaster.model.har.assets, HarGarchConfig(forecaster.model.har.config))
-    model.har.load_state_dict(forecaster.model.har.state_dict())
-    return _eager(replace(forecaster, model=model))

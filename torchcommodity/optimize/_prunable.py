@@ -6,9 +6,9 @@ from torch import nn
 from torchcommodity.optimize._weights import Weight, select_weights
 
 
-def prunable_weights(operation: str, module: nn.Module) -> list[Weight]:
+def prunable_weights(module: nn.Module) -> list[Weight]:
     """List the weights that are pruned; raise ValueError if there is none or one is not finite."""
-    return select_weights(operation, module, "prune", reason_not_pruned)
+    return select_weights(module, "prune", reason_not_pruned)
 
 
 def reason_not_pruned(weight: Weight) -> str:

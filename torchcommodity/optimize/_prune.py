@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import prune as torch_prune
 
-from torchcommodity.opkit.arguments import check_number, raise_invalid
+from torchcommodity.opkit.arguments import check_number, operation, raise_invalid
 from torchcommodity.optimize._calls import Loss
 from torchcommodity.optimize._forecast_batches import batches_and_loss
 from torchcommodity.optimize._masks import copy_without_masks, mask_zeros
@@ -20,6 +20,7 @@ from torchcommodity.training import ModelInputs
 Method = Literal["magnitude", "gradient"]
 
 
+@operation("prune")
 def prune(
     model: Model,
     amount: float,
@@ -78,8 +79,8 @@ def prune(
     check_number("prune", amount=amount)
     if not 0 <= amount < 1:
         raise_invalid("prune", "amount must be in [0, 1)", amount=amount)
-    module = copy_without_masks("prune", model)
-    weights = prunable_weights("prune", module)
+    module = copy_without_masks(model)
+    weights = prunable_weights(module)
     scores = _scores(model, module, weights, method, batches, loss_fn)
     # what torch.nn.utils.prune.global_unstructured selects, without its detour over buffers and hooks, which would
     # reorder the parameters and break ties
@@ -88,7 +89,7 @@ def prune(
     for weight, mask in zip(weights, remaining.split([score.numel() for score in scores])):
         weight.value.masked_fill_(~mask.view_as(weight.value), 0.0)
     if not permanent:
-        mask_zeros(prunable_weights("prune", module))
+        mask_zeros(prunable_weights(module))
     return with_module(model, module)
 
 
@@ -107,9 +108,9 @@ def _scores(
         raise_invalid("prune", 'method must be "magnitude" or "gradient"', method=method)
     if batches is None:
         raise_invalid("prune", 'method="gradient" needs batches and loss_fn', batches=None)
-    batches, loss_fn = batches_and_loss("prune", model, batches, loss_fn)
+    batches, loss_fn = batches_and_loss(model, batches, loss_fn)
     totals = [torch.zeros_like(weight.value) for weight in weights]
-    for scores in weight_gradients("prune", module, weights, batches, loss_fn):
+    for scores in weight_gradients(module, weights, batches, loss_fn):
         for total, score in zip(totals, scores):
             total += score
     return totals

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn.utils import prune as torch_prune
 
 from torchcommodity.models import GarchLstm, Har, HarLltm, HarLstm, HarMlpLstm, HarRegime
-from torchcommodity.opkit.arguments import check_integer, check_number, raise_invalid
+from torchcommodity.opkit.arguments import check_integer, check_number, operation, raise_invalid
 from torchcommodity.optimize._calls import call_model
 from torchcommodity.optimize._masks import copy_without_masks
 from torchcommodity.optimize._module import Model, call, restored_mode, with_module
@@ -19,6 +19,7 @@ from torchcommodity.optimize._unit_groups import CONV, UnitGroup, find_unit_grou
 ONE_RECURRENCE = (HarLstm, HarLltm, GarchLstm, HarRegime, HarMlpLstm)  # `head` reads the units of the recurrence, alone
 
 
+@operation("prune_units")
 def prune_units(
     model: Model,
     amount: float | None = None,
@@ -71,7 +72,7 @@ def prune_units(
         )
     """
     _check_amount(amount, units)
-    module = copy_without_masks("prune_units", model)
+    module = copy_without_masks(model)
     if method == "zero":
         return with_module(model, _zero_units(module, amount, example))
     if method != "remove":
@@ -87,7 +88,12 @@ def prune_units(
     if isinstance(module, ONE_RECURRENCE):
         module.config = replace(module.config, hidden=groups[0].layer.hidden_size)
     else:
-        _check_outputs(module, model, example)
+        try:  # its forward may rely on sizes that a trace does not show
+            with torch.no_grad(), restored_mode(module):
+                call(module.eval(), example)
+        except Exception as error:
+            rule = 'the forward of the model relies on the sizes of its layers; method="zero" keeps them'
+            raise ValueError(f"prune_units: {rule}; got {type(error).__name__}: {error}") from error
     return with_module(model, module)
 
 
@@ -117,7 +123,7 @@ def _groups(module: nn.Module, example: Any) -> list[UnitGroup]:
         raise_invalid("prune_units", "a module needs example, inputs with which it is traced", example=None)
     with restored_mode(module):
         with torch.no_grad():  # an example that does not fit is no fault of the trace
-            call_model("prune_units", module.eval(), example)
+            call_model(module.eval(), example)
         groups, reasons = find_unit_groups(module, example)
     if not groups:
         details = "; ".join(f"{name}: {reason}" for name, reason in reasons.items()) or "no linear, conv or LSTM layer"
@@ -126,30 +132,18 @@ def _groups(module: nn.Module, example: Any) -> list[UnitGroup]:
     return groups
 
 
-def _check_outputs(module: nn.Module, model: Any, example: Any) -> None:
-    """Check that the smaller module runs: its forward may rely on sizes that a trace does not show."""
-    try:
-        with torch.no_grad(), restored_mode(module):
-            call(module.eval(), example)
-    except Exception as error:
-        rule = 'the forward of the model relies on the sizes of its layers; method="zero" keeps them'
-        raise ValueError(f"prune_units: {rule}; got {type(error).__name__}: {error}") from error
-
-
 @torch.no_grad()
 def _zero_units(module: nn.Module, amount: float | None, example: Any) -> nn.Module:
     """Zero the rows with the smallest L1 norm of every linear and convolutional layer but the last one called."""
     if amount is None or example is None:
         rule = 'method="zero" needs amount, and an example, which shows the last layer'
         raise_invalid("prune_units", rule, amount=amount, example=type(example).__name__)
-    weights = {
-        weight.layers[0]: weight for weight in prunable_weights("prune_units", module) if len(weight.owners) == 1
-    }
+    weights = {weight.layers[0]: weight for weight in prunable_weights(module) if len(weight.owners) == 1}
     candidates = [layer for layer in weights if isinstance(layer, (nn.Linear, *CONV))]
     called: list[nn.Module] = []
     hooks = [layer.register_forward_hook(lambda layer, *_: called.append(layer)) for layer in candidates]
     with restored_mode(module):
-        call_model("prune_units", module.eval(), example)
+        call_model(module.eval(), example)
     for hook in hooks:
         hook.remove()
     for layer in dict.fromkeys(called):

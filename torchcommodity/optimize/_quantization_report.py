@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.opkit.arguments import operation, raise_invalid
 from torchcommodity.optimize._batches import raise_empty, split_inputs
 from torchcommodity.optimize._calls import call_model
 from torchcommodity.optimize._masks import copy_without_masks
@@ -56,6 +56,7 @@ class QuantizationReport:
         return f"{table}\nOutputs of the example: {error}"
 
 
+@operation("quantization_report")
 def quantization_report(model: Any, quantized: Any, example: Any = None) -> QuantizationReport:
     """List every weight of a model that was quantized or left, with the reason, its bytes, and the error of outputs.
 
@@ -86,8 +87,8 @@ def quantization_report(model: Any, quantized: Any, example: Any = None) -> Quan
         total              608          256
     """
     # a parametrized weight is listed after the plain ones of its layer, so the order is that of the model before
-    before = list_weights(copy_without_masks("quantization_report", model))
-    after = {weight.name: weight for weight in list_weights(module_of("quantization_report", quantized))}
+    before = list_weights(copy_without_masks(model))
+    after = {weight.name: weight for weight in list_weights(module_of(quantized))}
     if {weight.name for weight in before} != set(after):
         rule = "quantized must be quantize(model), with the same weights"
         raise_invalid("quantization_report", rule, quantized=sorted(after))
@@ -103,7 +104,7 @@ def quantization_report(model: Any, quantized: Any, example: Any = None) -> Quan
     if example is None:
         return QuantizationReport(rows, None, None)
     batches = _batches(example)
-    outputs, expected = (_outputs(module_of("quantization_report", x), batches) for x in (quantized, model))
+    outputs, expected = (_outputs(module_of(x), batches) for x in (quantized, model))
     difference = (outputs - expected)[expected.isfinite()]
     relative = difference.norm() / expected[expected.isfinite()].norm().clamp(min=1e-30)
     return QuantizationReport(rows, difference.abs().max().item(), relative.item())
@@ -117,7 +118,7 @@ def _batches(example: Any) -> list[Any]:
         return [example]
     batches = list(example)
     if not batches:
-        raise_empty("quantization_report", "example")
+        raise_empty("example")
     return batches
 
 
@@ -128,7 +129,7 @@ def _outputs(module: nn.Module, batches: list[Any]) -> Tensor:  # (M,)
     with restored_mode(module), torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)  # a model that samples draws the same numbers before and after
         module.eval()
-        values = [call_model(operation, module, split_inputs(module, batch, None)[0]) for batch in batches]
+        values = [call_model(module, split_inputs(module, batch, None)[0]) for batch in batches]
     outputs = [x for _, x in named_tensors(values)]
     tensors = [x.cpu().double().flatten() for x in outputs if x.is_floating_point()]
     if not tensors:

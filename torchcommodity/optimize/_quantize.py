@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from torchcommodity import nn as layers
 from torchcommodity.nn import to_int8
+from torchcommodity.opkit.arguments import operation
 from torchcommodity.optimize._masks import copy_without_masks
 from torchcommodity.optimize._module import Model, with_module
 from torchcommodity.optimize._weights import Weight, select_weights
@@ -30,6 +31,7 @@ QUANTIZED = (
 )
 
 
+@operation("quantize")
 def quantize(model: Model) -> Model:
     """Quantize the weights of a model to int8 with one scale per row.
 
@@ -71,8 +73,8 @@ def quantize(model: Model) -> Model:
         >>> torch.allclose(int8(x), model(x), atol=0.05)
         True
     """
-    module = copy_without_masks("quantize", model)
-    for weight in select_weights("quantize", module, "quantize", reason_not_quantized):
+    module = copy_without_masks(model)
+    for weight in select_weights(module, "quantize", reason_not_quantized):
         _quantize(weight)
     return with_module(model, module.eval())
 
@@ -87,7 +89,7 @@ def reason_not_quantized(weight: Weight) -> str:
         return "one axis: a bias or a scale"
     if not all(isinstance(layer, QUANTIZED) for layer in weight.layers):
         other = next(layer for layer in weight.layers if not isinstance(layer, QUANTIZED))
-        return f"its use in {_class_name(other)} is not known"
+        return f"its use in {type(other).__name__.removeprefix('Parametrized')} is not known"
     if any(getattr(layer, "max_norm", None) is not None for layer in weight.layers):
         return "max_norm renormalizes the embedding in place"
     if not _originals(weight):
@@ -105,16 +107,13 @@ def stored_bytes(weight: Weight) -> int:
     return sum(x.nbytes for _, _, x in _stored(weight, *weight.owners[0]))
 
 
-def _class_name(layer: nn.Module) -> str:
-    return type(layer).__name__.removeprefix("Parametrized")
-
-
 def _originals(weight: Weight) -> list[list[tuple[nn.Module, str]]]:
     """Parameters to quantize, each with all of its owners: the weight itself, or those it is computed from."""
     owners: dict[int, list[tuple[nn.Module, str]]] = {}
     for layer, name in weight.owners:
         for part, attribute, x in _stored(weight, layer, name):
-            if x.dim() > 1 and _int8_bytes(x) < x.nbytes:
+            int8_bytes = x.numel() + len(x) * x.element_size()  # integers, and one scale per row
+            if x.dim() > 1 and int8_bytes < x.nbytes:
                 owners.setdefault(id(x), []).append((part, attribute))
     return list(owners.values())
 
@@ -127,11 +126,6 @@ def _stored(weight: Weight, layer: nn.Module, name: str) -> Iterator[tuple[nn.Mo
     for part in layer.get_submodule(f"parametrizations.{name}").modules():
         for attribute, x in part.named_parameters(recurse=False):
             yield part, attribute, x
-
-
-def _int8_bytes(x: Tensor) -> int:
-    """Bytes of int8 integers and one scale per row."""
-    return x.numel() + len(x) * x.element_size()
 
 
 def _quantize(weight: Weight) -> None:

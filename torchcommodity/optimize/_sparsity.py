@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from torchcommodity.opkit.arguments import operation
 from torchcommodity.optimize._masks import copy_without_masks
 from torchcommodity.optimize._prunable import reason_not_pruned
 from torchcommodity.optimize._table import format_table
@@ -50,6 +51,7 @@ class Sparsity:
         return format_table(("weight", "weights", "zeros", "share", "not pruned because"), [*rows, total])
 
 
+@operation("sparsity")
 def sparsity(model: Any) -> Sparsity:
     """Count the zeros of every weight of a model.
 
@@ -69,7 +71,7 @@ def sparsity(model: Any) -> Sparsity:
         >>> print(optimize.sparsity(optimize.prune(model, 0.5)).share)
         0.5
     """
-    weights = list_weights(copy_without_masks("sparsity", model))
+    weights = list_weights(copy_without_masks(model))
     return Sparsity(
         tuple(
             WeightSparsity(weight.name, weight.value.numel(), int((weight.value == 0).sum()), reason_not_pruned(weight))

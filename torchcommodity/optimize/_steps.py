@@ -16,13 +16,13 @@ from torchcommodity.optimize._module import restored_mode
 
 def to_device(batch: Any, device: torch.device) -> Any:
     """Move the tensors of a batch."""
-    return _map(lambda x: _move(x, device), batch)
 
+    def move(x: Any) -> Any:
+        if isinstance(x, Tensor):
+            return training.to_device(x, device)
+        return x.to(device) if hasattr(x, "to") else x  # such as a PackedSequence
 
-def _move(x: Any, device: torch.device) -> Any:
-    if isinstance(x, Tensor):
-        return training.to_device(x, device)
-    return x.to(device) if hasattr(x, "to") else x  # such as a PackedSequence
+    return _map(move, batch)
 
 
 def copy_batch(batch: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from torchcommodity.opkit.arguments import check_integer, raise_invalid
+from torchcommodity.opkit.arguments import check_integer, current_operation, raise_invalid
 from torchcommodity.optimize._batches import check_batches, raise_empty
 from torchcommodity.optimize._calls import check_callable
 
@@ -14,7 +14,6 @@ MakeOptimizer = Callable[..., torch.optim.Optimizer]  # of torch.optim, or a par
 
 
 def train_epochs(
-    operation: str,
     module: nn.Module,
     batches: Iterable[Any],
     loss: Callable[[Any], Tensor],  # of a batch
@@ -24,14 +23,14 @@ def train_epochs(
     learning_rate: float,
 ) -> Iterator[float]:
     """Train a module in place, and yield the mean loss of every epoch."""
-    check_integer(operation, 1, epochs=epochs)
-    check_batches(operation, batches, repeated=True)
+    check_integer(current_operation(), 1, epochs=epochs)
+    check_batches(batches, repeated=True)
     parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
     if not parameters:
         raise_invalid(
-            operation, "the model must have a parameter that requires a gradient", model=type(module).__name__
+            current_operation(), "the model must have a parameter that requires a gradient", model=type(module).__name__
         )
-    check_callable(operation, "optimizer must be a class of torch.optim, or a functools.partial of one", optimizer)
+    check_callable("optimizer must be a class of torch.optim, or a functools.partial of one", optimizer)
     steps = optimizer(parameters, lr=learning_rate)
     for _ in range(epochs):
         module.train()
@@ -43,5 +42,5 @@ def train_epochs(
             steps.step()
             losses.append(value.item())
         if not losses:
-            raise_empty(operation)
+            raise_empty()
         yield sum(losses) / len(losses)

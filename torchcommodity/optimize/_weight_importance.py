@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.opkit.arguments import current_operation, operation, raise_invalid
 from torchcommodity.optimize._batches import batch_loss, raise_empty
 from torchcommodity.optimize._calls import Loss
 from torchcommodity.optimize._forecast_batches import batches_and_loss
@@ -37,6 +37,7 @@ class WeightImportance:
         return format_table(("weight", "weights", "share", "first batch", "last batch", "deviation"), rows)
 
 
+@operation("weight_importance")
 def weight_importance(
     model: Any, batches: Iterable[Any] | ModelInputs, loss_fn: Loss | None = None
 ) -> WeightImportance:
@@ -74,10 +75,10 @@ def weight_importance(
         >>> scores.weights["weight"][0, 1], scores.by_batch.shape  # the second input is always zero
         (tensor(0.), torch.Size([2, 1]))
     """
-    module = copy_without_masks("weight_importance", model)
-    weights = prunable_weights("weight_importance", module)
-    batches, loss_fn = batches_and_loss("weight_importance", model, batches, loss_fn)
-    history = list(weight_gradients("weight_importance", module, weights, batches, loss_fn))
+    module = copy_without_masks(model)
+    weights = prunable_weights(module)
+    batches, loss_fn = batches_and_loss(model, batches, loss_fn)
+    history = list(weight_gradients(module, weights, batches, loss_fn))
     means = [torch.stack(scores).mean(0) for scores in zip(*history)]
     totals = torch.stack([torch.stack([score.sum() for score in scores]) for scores in history])  # (K, W)
     names = [weight.name for weight in weights]
@@ -85,7 +86,7 @@ def weight_importance(
 
 
 def weight_gradients(
-    operation: str, module: nn.Module, weights: list[Weight], batches: Iterable[Any], loss_fn: Loss
+    module: nn.Module, weights: list[Weight], batches: Iterable[Any], loss_fn: Loss
 ) -> Iterator[list[Tensor]]:
     """|w dL/dw| of every weight, batch by batch."""
     parameters = [getattr(*weight.owners[0]) for weight in weights]
@@ -98,21 +99,17 @@ def weight_gradients(
         module.eval()
         for batch in batches:
             empty = False
-            loss = batch_loss(operation, module, batch, loss_fn)
+            loss = batch_loss(module, batch, loss_fn)
             gradients = torch.autograd.grad(loss, parameters, allow_unused=True)
             scores = [
                 torch.zeros_like(x) if g is None else (x * g).detach().abs() for x, g in zip(parameters, gradients)
             ]
-            _check_finite(operation, weights, scores)
+            invalid = [weight.name for weight, score in zip(weights, scores) if not score.isfinite().all()]
+            if invalid:  # nanmean((output - target)**2) is finite where a target is missing, but its gradient is NaN
+                rule = "gradients must be finite; select the targets that are not missing before computing their loss"
+                raise_invalid(current_operation(), rule, invalid=invalid[0])
             yield scores
     if empty:
-        raise_empty(operation)
+        raise_empty()
     for parameter in frozen:
         parameter.requires_grad_(False)
-
-
-def _check_finite(operation: str, weights: list[Weight], scores: list[Tensor]) -> None:
-    invalid = [weight.name for weight, score in zip(weights, scores) if not score.isfinite().all()]
-    if invalid:  # nanmean((output - target)**2) is finite where a target is missing, but its gradient is NaN
-        rule = "gradients must be finite; select the targets that are not missing before computing their loss"
-        raise_invalid(operation, rule, invalid=invalid[0])

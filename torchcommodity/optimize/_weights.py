@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from torchcommodity.models import Har
-from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.opkit.arguments import current_operation, raise_invalid
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def list_weights(module: nn.Module) -> list[Weight]:
     return list(weights.values())
 
 
-def select_weights(operation: str, module: nn.Module, verb: str, reason: Callable[[Weight], str]) -> list[Weight]:
+def select_weights(module: nn.Module, verb: str, reason: Callable[[Weight], str]) -> list[Weight]:
     """List the weights that have no reason to be left as they are.
 
     Raises:
@@ -61,10 +61,10 @@ def select_weights(operation: str, module: nn.Module, verb: str, reason: Callabl
     if not selected:
         reasons = sorted({reason(weight) for weight in weights}) or ["it has no parameters"]
         rule = f"model must have a network with weights to {verb} ({'; '.join(reasons)})"
-        raise_invalid(operation, rule, model=type(module).__name__)
+        raise_invalid(current_operation(), rule, model=type(module).__name__)
     if broken := [weight.name for weight in selected if not weight.value.isfinite().all()]:
         rule = "weights must be finite; look for the step of training that diverged"
-        raise_invalid(operation, rule, weight=broken[0])
+        raise_invalid(current_operation(), rule, weight=broken[0])
     return selected
 
 

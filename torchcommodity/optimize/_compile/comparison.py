@@ -1,7 +1,7 @@
 """Run a module and its compiled form on the same batches, and compare values and times."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -9,15 +9,15 @@ from torch import Tensor, nn
 
 from torchcommodity.optimize._batches import split_inputs
 from torchcommodity.optimize._calls import Loss, call_loss, call_model, describe
-from torchcommodity.optimize._compile.differences import copy_outputs, differences
 from torchcommodity.optimize._compile.dynamo import CompileLog, compile_limit, describe_error
 from torchcommodity.optimize._compile.result import OutputDifference, Recompilation
 from torchcommodity.optimize._module import call
 from torchcommodity.optimize._speedup import Times, time_interleaved
-from torchcommodity.optimize._steps import copy_batch, device_of, versions
+from torchcommodity.optimize._steps import copy_batch, device_of, named_tensors, versions
 
 RANDOM = 1e-3  # relative difference of two eager runs; rounding that depends on threads is smaller
 TIMED = "the timed calls"
+Outputs = Mapping[str, Tensor]
 
 
 class Comparison:
@@ -103,13 +103,13 @@ class Comparison:
                 return model(inputs)
         self.module.zero_grad()
         output = model(inputs)
-        loss = call_loss("compile", self.loss_fn, output, target)
+        loss = call_loss(self.loss_fn, output, target)
         loss.backward()
         gradients = {name: parameter.grad for name, parameter in self.module.named_parameters()}
         return {"output": output, "loss": loss, "gradient": gradients}
 
     def _eager(self, inputs: Any) -> Any:
-        return call_model("compile", self.module, inputs)
+        return call_model(self.module, inputs)
 
     def _compiled(self, inputs: Any) -> Any:
         if self.cuda:
@@ -119,3 +119,41 @@ class Comparison:
         except Exception as error:
             name = type(self.module).__name__
             raise RuntimeError(f"compile: {name} cannot be compiled: {describe_error(error)}") from None
+
+
+def copy_outputs(outputs: Any) -> dict[str, Tensor]:
+    """Copies of the tensors in outputs by name; the next run of a CUDA graph overwrites the tensors themselves."""
+    copies = {}
+    for name, x in named_tensors(outputs):
+        x = torch.cat([part.flatten() for part in x.unbind()]) if x.is_nested else x
+        copies[name or "output"] = x.detach().clone()
+    return copies
+
+
+def differences(expected: Outputs, actual: Outputs) -> tuple[OutputDifference, ...]:
+    """Absolute and relative difference of every output, largest first."""
+    rows = [_difference(name, x, actual.get(name)) for name, x in expected.items()]
+    return tuple(sorted(rows, key=lambda row: -row.absolute))
+
+
+def _difference(name: str, expected: Tensor, actual: Tensor | None) -> OutputDifference:
+    infinite = OutputDifference(name, float("inf"), float("inf"))
+    if actual is None or actual.shape != expected.shape or actual.dtype != expected.dtype:
+        return infinite
+    x, y = (_to_double(value) for value in (expected, actual))
+    special = ~torch.isfinite(x)
+    if not torch.equal(special, ~torch.isfinite(y)) or not torch.equal(_text(x[special]), _text(y[special])):
+        return infinite
+    absolute = float((x - y)[~special].abs().max()) if (~special).any() else 0.0
+    scale = float(x[~special].abs().max()) if (~special).any() else 0.0
+    return OutputDifference(name, absolute, absolute / scale if scale else absolute)
+
+
+def _to_double(x: Tensor) -> Tensor:
+    x = (x.to_dense() if x.layout != torch.strided else x).cpu()  # not every device has float64
+    return torch.view_as_real(x.to(torch.complex128)) if x.is_complex() else x.double()
+
+
+def _text(x: Tensor) -> Tensor:
+    """NaN, inf and -inf as numbers that compare equal to themselves."""
+    return torch.nan_to_num(x, nan=2.0, posinf=1.0, neginf=-1.0)

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from torchcommodity.forecast import Forecaster
-from torchcommodity.opkit.arguments import check_integer, raise_invalid
+from torchcommodity.opkit.arguments import check_integer, operation, raise_invalid
 from torchcommodity.optimize._batches import check_iterable, raise_empty
 from torchcommodity.optimize._calls import Loss
 from torchcommodity.optimize._compile.comparison import Comparison
@@ -24,6 +24,7 @@ MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagrap
 MOST = 64  # batches that are run
 
 
+@operation("compile")
 def compile(
     model: nn.Module | Forecaster,
     batches: Iterable[Any],
@@ -64,8 +65,13 @@ def compile(
     check_integer("compile", 5, rounds=rounds)
     if mode not in MODES:
         raise_invalid("compile", f"mode must be one of {', '.join(MODES)}", mode=mode)
-    module = module_of("compile", model)
-    examples, notes = _read(batches, device_of(module))
+    module = module_of(model)
+    check_iterable(batches)
+    iterator, device = iter(batches), device_of(module)
+    examples = [to_device(batch, device) for batch in islice(iterator, MOST)]
+    if not examples:
+        raise_empty()
+    notes = [f"only the first {MOST} batches were run"] if any(True for _ in iterator) else []
     threads = one_thread() if isinstance(model, Forecaster) else nullcontext()
     with threads, restored(module, None, training=loss_fn is not None):
         comparison = Comparison(module, loss_fn)
@@ -90,13 +96,3 @@ def compile(
         recompilations=tuple(comparison.recompilations),
         notes=(*notes, *comparison.notes()),
     )
-
-
-def _read(batches: Any, device: torch.device) -> tuple[list[Any], list[str]]:
-    check_iterable("compile", batches)
-    iterator = iter(batches)
-    examples = [to_device(batch, device) for batch in islice(iterator, MOST)]
-    if not examples:
-        raise_empty("compile")
-    more = any(True for _ in iterator)
-    return examples, [f"only the first {MOST} batches were run"] if more else []

@@ -8,9 +8,8 @@ from torch.profiler import ProfilerActivity
 
 from torchcommodity.opkit.arguments import raise_invalid
 from torchcommodity.optimize._batches import raise_empty
-from torchcommodity.optimize._profile.source import END, BatchSource
 from torchcommodity.optimize._profile.stages import DATA, STEP
-from torchcommodity.optimize._profile.step import Step
+from torchcommodity.optimize._profile.step import END, BatchSource, ProfiledStep
 from torchcommodity.optimize._steps import versions
 
 
@@ -23,7 +22,7 @@ class Measurement(NamedTuple):
     notes: tuple[str, ...]
 
 
-def measure(run: Step, source: BatchSource, steps: int, warmup: int, wait: int) -> Measurement:
+def measure(run: ProfiledStep, source: BatchSource, steps: int, warmup: int, wait: int) -> Measurement:
     """Run wait + warmup + steps steps, or fewer if the batches end, and record the last ones."""
     done, batch, written = 0, END, list[str]()
     activities = [ProfilerActivity.CPU] + [ProfilerActivity.CUDA] * (run.device.type == "cuda")
@@ -48,7 +47,11 @@ def measure(run: Step, source: BatchSource, steps: int, warmup: int, wait: int) 
             profiler.step()
             done += 1
     measured = done - wait - warmup
-    _check_length(done, wait + warmup)
+    if done == 0:
+        raise_empty()
+    if measured <= 0:
+        rule = f"batches must hold more than the {wait + warmup} of wait and warmup; pass a list, or warmup=0"
+        raise_invalid("profile", rule, batches=done)
     return Measurement(profiler, measured, batch, tuple(_notes(measured, steps, warmup, written)))
 
 
@@ -67,14 +70,6 @@ def call_peak_bytes(call: Any, inputs: tuple[Any, ...]) -> int:
     with torch.profiler.profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
         call(*inputs)
     return peak_bytes(profiler)
-
-
-def _check_length(done: int, unmeasured: int) -> None:
-    if done == 0:
-        raise_empty("profile")
-    if done <= unmeasured:
-        rule = f"batches must hold more than the {unmeasured} of wait and warmup; pass a list, or warmup=0"
-        raise_invalid("profile", rule, batches=done)
 
 
 def _notes(measured: int, steps: int, warmup: int, written: list[str]) -> list[str]:

@@ -9,14 +9,13 @@ import torch
 from torch import nn
 
 from torchcommodity.forecast import Forecaster
-from torchcommodity.opkit.arguments import check_integer, raise_invalid
+from torchcommodity.opkit.arguments import check_integer, operation, raise_invalid
 from torchcommodity.optimize._calls import Loss
 from torchcommodity.optimize._module import module_to_run
 from torchcommodity.optimize._profile.measure import measure
 from torchcommodity.optimize._profile.result import Profile
-from torchcommodity.optimize._profile.source import BatchSource
 from torchcommodity.optimize._profile.stacks import locations, record_stacks, write_stacks, write_trace
-from torchcommodity.optimize._profile.step import Step
+from torchcommodity.optimize._profile.step import BatchSource, ProfiledStep
 from torchcommodity.optimize._profile.summarize import summarize
 from torchcommodity.optimize._steps import restored
 from torchcommodity.training import one_thread
@@ -24,6 +23,7 @@ from torchcommodity.training import one_thread
 PathLike = str | Path
 
 
+@operation("profile")
 def profile(
     model: nn.Module | Forecaster,
     batches: Iterable[Any],
@@ -79,7 +79,7 @@ def profile(
     """
     check_integer("profile", 1, steps=steps)
     check_integer("profile", 0, warmup=warmup, wait=wait)
-    module = module_to_run("profile", model)
+    module = module_to_run(model)
     _check_optimizer(module, loss_fn, optimizer)
     files = [path for path in (trace, stacks) if path is not None and not isinstance(path, bool)]
     if missing := [path for path in files if not Path(path).resolve().parent.is_dir()]:
@@ -88,7 +88,7 @@ def profile(
         raise_invalid("profile", "trace and stacks must be files, not folders", path=str(folders[0]))
     threads = one_thread() if isinstance(model, Forecaster) else nullcontext()
     with threads, restored(module, optimizer, training=loss_fn is not None):
-        run = Step(module, loss_fn, optimizer)
+        run = ProfiledStep(module, loss_fn, optimizer)
         measurement = measure(run, BatchSource(batches), steps, warmup, wait)
         events = record_stacks(run, measurement.batch) if stacks else []
         result = summarize(run, measurement, locations(events), torch.get_num_threads())

@@ -97,17 +97,17 @@ def sum_shapes(operators: tuple[OperatorCost, ...]) -> list[OperatorCost]:
     first: dict[str, OperatorCost] = {}
     for cost in operators:
         total = first.get(cost.name)
-        first[cost.name] = cost if total is None else _add(total, cost)
+        first[cost.name] = (
+            cost
+            if total is None
+            else total._replace(
+                calls=total.calls + cost.calls,
+                microseconds=total.microseconds + cost.microseconds,
+                share=total.share + cost.share,
+                bytes=total.bytes + cost.bytes,
+            )
+        )
     return list(first.values())
-
-
-def _add(total: OperatorCost, cost: OperatorCost) -> OperatorCost:
-    return total._replace(
-        calls=total.calls + cost.calls,
-        microseconds=total.microseconds + cost.microseconds,
-        share=total.share + cost.share,
-        bytes=total.bytes + cost.bytes,
-    )
 
 
 def _memory(size: int) -> str:

@@ -10,14 +10,14 @@ from torch._C._profiler import _ExperimentalConfig
 from torch.profiler import ProfilerActivity, profile
 
 from torchcommodity.data import write_atomic
-from torchcommodity.optimize._profile.step import Step
+from torchcommodity.optimize._profile.step import ProfiledStep
 
 LIBRARY = re.compile(r"^(<|nn\.Module: )|(^|/)torch/")  # built-in functions, names of modules, PyTorch
 FRAME = re.compile(r"(.*)\((\d+)\): (.*)")
 OWN = re.compile(r"torchcommodity/optimize/(_calls|_module|_steps|_profile/step)\.py")
 
 
-def record_stacks(run: Step, batch: Any) -> list[Any]:
+def record_stacks(run: ProfiledStep, batch: Any) -> list[Any]:
     """Operators of one more step, with their Python stacks; recording them takes time, so it is a step of its own."""
     with profile(
         activities=[ProfilerActivity.CPU],

@@ -1,18 +1,21 @@
-"""One step of a model: forward pass, or forward, loss, backward and optimizer step."""
+"""One step of a model: forward pass, or forward, loss, backward and optimizer step; and the batches of the steps."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import torch
 from torch import nn
 
 from torchcommodity.opkit.arguments import raise_invalid
-from torchcommodity.optimize._batches import split_inputs
+from torchcommodity.optimize._batches import check_iterable, split_inputs
 from torchcommodity.optimize._calls import Loss, call_loss, call_model
 from torchcommodity.optimize._profile.stages import BACKWARD, COPY, FORWARD, LOSS, OPTIMIZER, Stages
 from torchcommodity.optimize._steps import device_of, to_device
 
+END = object()  # of the batches
 
-class Step:
+
+class ProfiledStep:
     """Runs a step on a batch, with its stages recorded."""
 
     def __init__(self, module: nn.Module, loss_fn: Loss | None, optimizer: torch.optim.Optimizer | None) -> None:
@@ -30,20 +33,31 @@ class Step:
         inputs, target = split_inputs(self.module, batch, self.loss_fn)
         with torch.set_grad_enabled(self.loss_fn is not None):
             with self.stages.record(FORWARD):
-                output = call_model("profile", self.module, inputs)
-            if self.loss_fn is not None:
-                self._learn(self.loss_fn, output, target)
-
-    def _learn(self, loss_fn: Loss, output: Any, target: Any) -> None:
-        with self.stages.record(LOSS):
-            loss = call_loss("profile", loss_fn, output, target)
-        with self.stages.record(BACKWARD):
-            loss.backward()
+                output = call_model(self.module, inputs)
+            if self.loss_fn is None:
+                return
+            with self.stages.record(LOSS):
+                loss = call_loss(self.loss_fn, output, target)
+            with self.stages.record(BACKWARD):
+                loss.backward()
         if self.optimizer is not None:
             with self.stages.record(OPTIMIZER):
-                self._update(self.optimizer)
+                if isinstance(self.optimizer, torch.optim.LBFGS):
+                    raise_invalid("profile", "optimizer must have a step without a closure", optimizer="LBFGS")
+                self.optimizer.step()
 
-    def _update(self, optimizer: torch.optim.Optimizer) -> None:
-        if isinstance(optimizer, torch.optim.LBFGS):
-            raise_invalid("profile", "optimizer must have a step without a closure", optimizer="LBFGS")
-        optimizer.step()
+
+class BatchSource:
+    """Batches one by one: a list or DataLoader starts again at its end, an iterator does not."""
+
+    def __init__(self, batches: Iterable[Any]) -> None:
+        check_iterable(batches)
+        self.batches, self.iterator = batches, iter(batches)
+
+    def next(self) -> Any:
+        """The next batch, or END."""
+        batch = next(self.iterator, END)
+        if batch is END and self.iterator is not self.batches:
+            self.iterator = iter(self.batches)
+            batch = next(self.iterator, END)
+        return batch

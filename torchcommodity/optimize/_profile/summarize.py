@@ -20,13 +20,13 @@ from torchcommodity.optimize._profile.stages import (
     stage_layers,
     stage_shares,
 )  # fmt: skip
-from torchcommodity.optimize._profile.step import Step
+from torchcommodity.optimize._profile.step import ProfiledStep
 
 ALLOCATORS = {"aten::empty", "aten::empty_strided", "aten::empty_like", "aten::resize_"}
 Location = Mapping[tuple[str, str], str]  # of an operator with its shapes
 
 
-def summarize(run: Step, measurement: Measurement, locations: Location, threads: int) -> Profile:
+def summarize(run: ProfiledStep, measurement: Measurement, locations: Location, threads: int) -> Profile:
     """The Profile of the measured steps."""
     events = list(measurement.profiler.events() or [])
     steps = sorted((e for e in events if e.name == PREFIX + STEP), key=lambda e: e.time_range.start)
@@ -62,7 +62,9 @@ def _operator_costs(
         text = ", ".join(str(shape) for shape in calls[0].input_shapes or () if shape)  # of tensors
         place = locations.get((name, shapes), "")
         costs.append(OperatorCost(name, text, count / steps, time / steps, time / total, memory // steps, place))
-    waiting = _waiting(events) / total
+    loading = [event for event in events if event.name == PREFIX + DATA]  # outside of operators it waits
+    outside = (event.cpu_time_total - sum(map(_inside, event.cpu_children)) for event in loading)
+    waiting = sum(map(float, outside)) / total
     overhead = max(1 - waiting - sum(cost.share for cost in costs), 0.0)
     for name, share in ((IDLE if cuda else PYTHON, overhead), (WAITING, waiting)):
         costs.append(OperatorCost(name, "", 1, share * total / measurement.steps, share, 0))
@@ -78,15 +80,6 @@ def _allocated(event: Any, cuda: bool) -> int:
 def _allocates_for_another(event: Any) -> bool:
     parent = event.cpu_parent
     return event.name in ALLOCATORS and parent is not None and not parent.is_user_annotation
-
-
-def _waiting(events: list[Any]) -> float:
-    """Microseconds of the data loader outside of operators."""
-    return float(sum(_outside(event) for event in events if event.name == PREFIX + DATA))
-
-
-def _outside(event: Any) -> float:
-    return float(event.cpu_time_total - sum(_inside(child) for child in event.cpu_children))
 
 
 def _inside(event: Any) -> float:
