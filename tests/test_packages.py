@@ -76,7 +76,7 @@ def test_package_imports_only_public_names_of_others() -> None:
 
 def test_files_stay_small() -> None:
     for path in FILES:
-        assert len(path.read_text().splitlines()) <= 400, path
+        assert len(path.read_text().splitlines()) <= 500, path
         assert path.stem not in {"utils", "common", "helpers"}, path
 
 

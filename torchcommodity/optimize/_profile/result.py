@@ -2,29 +2,15 @@
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.optimize._profile.costs import IDLE, PYTHON, OperatorCost, describe
 from torchcommodity.optimize._table import format_table
 
 Sort = Literal["time", "memory"]
 
-PYTHON = "Python overhead"
-IDLE = "outside of kernels"  # of a GPU
-WAITING = "waiting for data"
 SHAPES = 60  # characters of the shapes in a table
-
-
-class OperatorCost(NamedTuple):
-    """Cost of one operator with one set of input shapes, per step."""
-
-    name: str
-    shapes: str
-    calls: float
-    microseconds: float  # self time; on a GPU that of its kernels
-    share: float  # of the total time
-    bytes: int  # allocated minus freed
-    location: str = ""  # most expensive caller: file, line and name of the function
 
 
 @dataclass(frozen=True)
@@ -49,8 +35,6 @@ class Profile:
     @property
     def largest(self) -> tuple[str, ...]:
         """The three largest costs in words, with what to do; each operator is summed over its shapes."""
-        from torchcommodity.optimize._profile.advice import describe
-
         return tuple(map(describe, sorted(sum_shapes(self.operators), key=lambda cost: -cost.microseconds)[:3]))
 
     def ranked(self, sort: Sort = "time") -> list[OperatorCost]:

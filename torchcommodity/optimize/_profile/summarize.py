@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from torchcommodity.optimize._profile.costs import IDLE, PYTHON, WAITING, OperatorCost
 from torchcommodity.optimize._profile.measure import Measurement, peak_bytes
-from torchcommodity.optimize._profile.result import IDLE, PYTHON, WAITING, OperatorCost, Profile
+from torchcommodity.optimize._profile.result import Profile
 from torchcommodity.optimize._profile.stages import (
     BACKWARD,
     COPY,

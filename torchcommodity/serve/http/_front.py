@@ -19,12 +19,13 @@ from torchcommodity.serve.http._cors import allow_origins
 from torchcommodity.serve.http._document_process import DocumentProcess
 from torchcommodity.serve.http._limits import Limits
 from torchcommodity.serve.http._logs import logging_to_stderr
+from torchcommodity.serve.http._messages import ArtifactFile
 from torchcommodity.serve.http._metrics import Metrics
 from torchcommodity.serve.http._pool import Pool
 from torchcommodity.serve.http._series import SeriesCache
 from torchcommodity.serve.http._served import ServedArtifact
 from torchcommodity.serve.http._tokens import Tokens
-from torchcommodity.serve.http._worker_process import ArtifactFile, Worker, start_workers
+from torchcommodity.serve.http._worker_process import Worker, start_workers
 
 GARBAGE_THRESHOLD = 100_000  # objects that are allocated and not yet freed
 log = logging.getLogger("torchcommodity.serve")

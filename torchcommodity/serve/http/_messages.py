@@ -1,9 +1,25 @@
 """What the server and its workers send each other."""
 
 from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+
+class ArtifactFile(NamedTuple):
+    """What a worker process loads, and where.
+
+    Args:
+        path: the artifact.
+        device: device on which it computes, see `export.Artifact.load`.
+        memory_fraction: share of the memory of the GPU that each process may allocate; None = no limit.
+    """
+
+    path: Path
+    device: str = "cpu"
+    memory_fraction: float | None = None
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from typing import Any
 
 from torchcommodity.serve._request_error import RETRY_AFTER, RequestError
 from torchcommodity.serve.http._limits import Limits
-from torchcommodity.serve.http._messages import OutputSelection, PriceWindow
+from torchcommodity.serve.http._messages import ArtifactFile, OutputSelection, PriceWindow
 from torchcommodity.serve.http._metrics import Metrics
 from torchcommodity.serve.http._served import ServedArtifact
-from torchcommodity.serve.http._worker_process import ArtifactFile, Worker
+from torchcommodity.serve.http._worker_process import Worker
 
 OBSERVE_SECONDS = 1.0
 MAX_FAILED_STARTS = 3  # in a row; then the server stops, and its supervisor restarts it

@@ -11,8 +11,8 @@ from torchcommodity.serve.http._cors import check_origins
 from torchcommodity.serve.http._front import ConnectDashboard, Settings, run_front
 from torchcommodity.serve.http._fronts import run_fronts
 from torchcommodity.serve.http._limits import Limits
+from torchcommodity.serve.http._messages import ArtifactFile
 from torchcommodity.serve.http._tokens import Tokens
-from torchcommodity.serve.http._worker_process import ArtifactFile
 
 
 def serve(

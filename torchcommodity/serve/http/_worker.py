@@ -13,10 +13,9 @@ from torchcommodity.export import Artifact, Metadata
 from torchcommodity.serve.dashboard import empty_document
 from torchcommodity.serve.http._example import example_request
 from torchcommodity.serve.http._logs import logging_to_stderr
-from torchcommodity.serve.http._messages import Batch
+from torchcommodity.serve.http._messages import ArtifactFile, Batch
 from torchcommodity.serve.http._prediction import encode_prediction
 from torchcommodity.serve.http._served import ServedArtifact
-from torchcommodity.serve.http._worker_process import ArtifactFile
 from torchcommodity.training import limit_memory, resolve_device
 
 log = logging.getLogger("torchcommodity.serve")

@@ -4,27 +4,13 @@ import resource
 from contextlib import suppress
 from multiprocessing import connection, get_context
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from torchcommodity.serve.http._messages import Batch
+from torchcommodity.serve.http._messages import ArtifactFile, Batch
 from torchcommodity.serve.http._served import ServedArtifact
 
 PAGE_BYTES = resource.getpagesize()
 spawn = get_context("spawn")  # forking a process that has threads may deadlock
-
-
-class ArtifactFile(NamedTuple):
-    """What a worker process loads, and where.
-
-    Args:
-        path: the artifact.
-        device: device on which it computes, see `export.Artifact.load`.
-        memory_fraction: share of the memory of the GPU that each process may allocate; None = no limit.
-    """
-
-    path: Path
-    device: str = "cpu"
-    memory_fraction: float | None = None
 
 
 class Worker:

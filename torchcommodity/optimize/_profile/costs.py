@@ -1,6 +1,10 @@
-"""The largest costs in words, with what to do about each."""
+"""Costs of operators, in words, with what to do about each."""
 
-from torchcommodity.optimize._profile.result import IDLE, PYTHON, WAITING, OperatorCost
+from typing import NamedTuple
+
+PYTHON = "Python overhead"
+IDLE = "outside of kernels"  # of a GPU
+WAITING = "waiting for data"
 
 # parts of an operator's name, and what makes it cheaper; the first match counts
 REMEDIES = {
@@ -28,6 +32,18 @@ REMEDIES = {
     ("evaluate_function",): "the autograd engine: fewer, larger operators; optimize.compile",
 }
 DEFAULT = "optimize.compile fuses elementwise operators; skip the operator where a step does not need it"
+
+
+class OperatorCost(NamedTuple):
+    """Cost of one operator with one set of input shapes, per step."""
+
+    name: str
+    shapes: str
+    calls: float
+    microseconds: float  # self time; on a GPU that of its kernels
+    share: float  # of the total time
+    bytes: int  # allocated minus freed
+    location: str = ""  # most expensive caller: file, line and name of the function
 
 
 def describe(cost: OperatorCost) -> str:
