@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import torch
 
-from torchcommodity.data import Panel
+from torchcommodity.data import Panel, to_panel
 
 CONTRACTS = {
     "WTI": "CL",
@@ -29,7 +29,7 @@ def futures(folder: Path, *, calendar: bool = True, curve: bool = True) -> Panel
     closes = pd.read_csv(folder / "daily.csv.gz", parse_dates=["date"])
     symbols = list(CONTRACTS)
     wide = closes[closes.symbol.isin(symbols)].pivot(index="date", columns="symbol", values="close")[symbols]
-    panel = Panel.from_pandas(wide)
+    panel = to_panel(wide)
     if calendar:
         panel = panel.with_contracts(CONTRACTS)
     return panel.with_curve(_curve(folder, wide)) if calendar and curve else panel

@@ -18,7 +18,7 @@ from markdown import environment, replace_table
 from timing import peak_memory
 
 from torchcommodity import data, forecast
-from torchcommodity.data import Panel
+from torchcommodity.data import Panel, to_panel
 from torchcommodity.report import ReportData, RunRecord, package_versions, to_html
 
 ROWS = 10_000
@@ -36,7 +36,7 @@ def wide_panel(symbols: int, rows: int = ROWS) -> Panel:
     copies = np.arange(symbols) // len(SERIES) + 1
     frame = panel.to_pandas().iloc[:, columns]
     frame.columns = [SERIES[n] if k == 1 else f"{SERIES[n]}_{k}" for n, k in zip(columns, copies)]
-    return Panel.from_pandas(frame)
+    return to_panel(frame)
 
 
 class Steps:

@@ -40,7 +40,7 @@ def futures(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> "dat
     nearby = pd.read_csv(shared_data / "term_structure.csv.gz")
     path = tmp_path_factory.mktemp("curve") / "curve.parquet"
     nearby[nearby["symbol"].isin(codes) & (nearby["nth"] <= 3)].to_parquet(path)
-    return data.Panel.from_pandas(frame).with_contracts(codes).with_curve(data.read_curve(path))
+    return data.to_panel(frame).with_contracts(codes).with_curve(data.read_curve(path))
 
 
 @pytest.fixture(scope="session")
@@ -51,7 +51,7 @@ def unchecked_names() -> Callable[[], AbstractContextManager[None]]:
     def context() -> Iterator[None]:
         with pytest.MonkeyPatch.context() as patch:
             for name in ("symbol_problem", "unit_problem"):
-                patch.setattr(f"torchcommodity.data._names.{name}", lambda text: "")
+                patch.setattr(f"torchcommodity.data._core.names.{name}", lambda text: "")
             yield
 
     return context

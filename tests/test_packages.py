@@ -17,6 +17,9 @@ LEVELS = {
     "scenarios": 6, "portfolio": 7, "optimize": 7, "export": 7, "scoreboard": 7, "batch": 8,
     "serve": 8, "report": 8, "cli": 9,
 }  # fmt: skip
+DATA_ROOMS = {  # folders of `data`; the modules beside them, which join all of them, come last
+    "_core": 0, "_quality": 1, "_covariates": 1, "_sources": 2, "_contracts": 3, "_store": 3,
+}  # fmt: skip
 CORE = {"opkit", "ops", "nn", "losses", "models"}
 FILES = sorted(ROOT.rglob("*.py"))
 PACKAGES = sorted(path.parent for path in FILES if path.name == "__init__.py")
@@ -72,6 +75,22 @@ def test_package_imports_only_public_names_of_others() -> None:
                 continue
             assert not any(part.startswith("_") for part in module.split(".")), f"{path}: {module} is private"
             assert name in importlib.import_module(module).__all__, f"{path}: {name} is not in {module}.__all__"
+
+
+def data_room(module: str) -> int:
+    """The level of a module of `data`."""
+    return DATA_ROOMS.get(module.split(".")[2], 4)
+
+
+def test_rooms_of_data_import_only_lower_rooms() -> None:
+    for path in sorted((ROOT / "data").glob("*/**/*.py")):
+        own = path.relative_to(ROOT).parts[1]
+        for node in ast.walk(tree(path)):
+            if not isinstance(node, ast.ImportFrom):
+                continue
+            for module in (f"{source_module(node, path)}.{alias.name}" for alias in node.names):
+                if module.startswith("torchcommodity.data.") and module.split(".")[2] != own:
+                    assert data_room(module) < DATA_ROOMS[own], f"{path} imports {module}"
 
 
 def test_files_stay_small() -> None:

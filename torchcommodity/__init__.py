@@ -1,7 +1,7 @@
 """torchcommodity: prices in, calibrated forecasts out, one differentiable PyTorch graph.
 
 Packages are imported on first use: `import torchcommodity as tc; tc.losses.pinball`. So are the everyday names
-`tc.read`, `tc.Panel`, `tc.fit`, `tc.predict`, `tc.backtest` and `tc.Forecaster`.
+`tc.read`, `tc.to_panel`, `tc.Panel`, `tc.fit`, `tc.predict`, `tc.backtest` and `tc.Forecaster`.
 """
 
 from typing import TYPE_CHECKING
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from torchcommodity import training as training
     from torchcommodity.data import Panel as Panel
     from torchcommodity.data import read as read
+    from torchcommodity.data import to_panel as to_panel
     from torchcommodity.forecast import Forecaster as Forecaster
     from torchcommodity.forecast import backtest as backtest
     from torchcommodity.forecast import fit as fit
@@ -61,6 +62,7 @@ __all__ = [
     "scenarios",
     "scoreboard",
     "serve",
+    "to_panel",
     "training",
 ]
 

@@ -75,7 +75,7 @@ def test_missing_table_and_dataset(server, panel):
 
 def test_size_limit(server, panel, monkeypatch):
     data.write(panel, "bq:acme.oil.spot")
-    monkeypatch.setattr("torchcommodity.data._tables.open_table.MAX_BYTES", 100)
+    monkeypatch.setattr("torchcommodity.data._sources.tables.open_table.MAX_BYTES", 100)
     with pytest.raises(data.DataError, match="expected at most 100 bytes"):
         data.read("bq:acme.oil.spot")
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from torchcommodity import data
-from torchcommodity.data._tables import compression
+from torchcommodity.data._sources.tables import compression
 
 CSV = b"date,WTI\n2020-04-17,18.27\n2020-04-20,-37.63\n"
 

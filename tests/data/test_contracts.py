@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rolls import PRODUCTS, agreement, misfit
 
 from torchcommodity import data
-from torchcommodity.data._futures.contracts import MONTHS
+from torchcommodity.data._core.contracts import MONTHS
 
 ROLLING = [code for code, product in data.CONTRACTS.items() if product.last_day]
 # Last trading days as brokers and an exchange published them: delivery month -> year, month, day.

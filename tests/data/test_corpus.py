@@ -20,7 +20,7 @@ def corpus() -> list[Case]:
 def load(case: Case, folder: Path) -> data.Panel:
     folder.mkdir()
     source = case.source(folder)
-    return data.read(source) if isinstance(source, Path) else data.Panel.from_pandas(source)
+    return data.read(source) if isinstance(source, Path) else data.to_panel(source)
 
 
 def failures(corpus: list[Case], category: str, folder: Path) -> Iterator[str]:

@@ -21,7 +21,7 @@ CURVE = (
 def small():
     days = pd.DatetimeIndex(["2020-04-20", "2020-04-21", "2020-04-22"], name="date")
     frame = pd.DataFrame({"NATGAS": [1.92, 1.82, 1.94], "WTI": [-37.63, 10.01, 13.78]}, index=days)
-    return data.Panel.from_pandas(frame)
+    return data.to_panel(frame)
 
 
 def test_read_curve_from_csv_and_parquet(tmp_path):
@@ -68,9 +68,7 @@ def test_with_curve_aligns_by_date_and_symbol(tmp_path):
     with pytest.raises(data.DataError, match=r"curve: expected rows of NATGAS, WTI from 2020-04-22 .* got WTI, NATGAS"):
         small().between("2020-04-22").with_curve(data.read_curve(path))
     with pytest.raises(data.DataError, match="curve: expected rows of CORN"):
-        data.Panel.from_pandas(small().to_pandas()[["WTI"]].set_axis(["CORN"], axis=1)).with_curve(
-            data.read_curve(path)
-        )
+        data.to_panel(small().to_pandas()[["WTI"]].set_axis(["CORN"], axis=1)).with_curve(data.read_curve(path))
 
 
 def test_with_curve_rejects_another_unit_series_or_shape():
@@ -106,7 +104,7 @@ def test_with_contracts_takes_known_symbols_and_codes():
     with pytest.raises(data.DataError, match=r"expected a product code among .*; got 'WTI'"):
         panel.with_contracts({"WTI": "WTI"})
     with pytest.raises(data.DataError, match="a contract or None for each of 2 symbols; got 1"):
-        data.Panel.from_pandas(small().to_pandas(), contracts=["CL"])
+        data.to_panel(small().to_pandas(), contracts=["CL"])
 
 
 def monthly_contracts():
@@ -116,7 +114,7 @@ def monthly_contracts():
     fronts[:70, 1] = np.nan
     fronts[100:110, 2] = np.nan
     curve = torch.from_numpy(fronts[..., None] * np.array([1.0, 1.01, 1.02]))
-    panel = data.Panel.from_pandas(pd.DataFrame(fronts, dates, columns=["WTI", "NATGAS", "CORN"]))
+    panel = data.to_panel(pd.DataFrame(fronts, dates, columns=["WTI", "NATGAS", "CORN"]))
     return panel.with_contracts({"WTI": "CL", "NATGAS": "NG", "CORN": "C"}).with_curve(curve)
 
 
@@ -128,7 +126,7 @@ def test_contracts_and_curve_follow_columns_and_rows(tmp_path):
     np.testing.assert_array_equal(part.curve.numpy(), panel.curve.numpy()[rows][:, [2, 0]])
     np.testing.assert_array_equal(part.rolls(0).numpy(), panel.rolls(0).numpy()[rows][:, [2, 0]])
     frame = part.to_pandas()
-    twin = data.Panel.from_pandas(frame, units=part.units, provenance=part.provenance, contracts=part.contracts)
+    twin = data.to_panel(frame, units=part.units, provenance=part.provenance, contracts=part.contracts)
     assert twin.with_curve(part.curve).equals(part)
     assert not part.equals(part.with_contracts({"WTI": None}))
     assert not part.equals(part.with_curve(part.curve * 1.01))
@@ -150,7 +148,7 @@ def test_rolls_move_to_the_next_price_and_are_causal(missing, cut):
     prices = np.linspace(50.0, 60.0, 251)
     prices[missing] = np.nan
     prices[0] = prices[-1] = 55.0
-    panel = data.Panel.from_pandas(pd.DataFrame({"WTI": prices}, index=dates), contracts=["CL"])
+    panel = data.to_panel(pd.DataFrame({"WTI": prices}, index=dates), contracts=["CL"])
     flags = panel.rolls(ahead=0)[:, 0].numpy()
     scheduled = data.roll_months("CL", panel.dates, ahead=0)
     rows = np.flatnonzero(np.isfinite(prices))

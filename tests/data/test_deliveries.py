@@ -29,7 +29,7 @@ def panel_of(code, first, last, lead):
     rolls = np.busday_offset(product.last_trading_days(listed), lead, roll="backward", busdaycal=calendar)
     held = listed[np.searchsorted(rolls, days, side="right")]
     frame = pd.DataFrame({"X": np.linspace(50.0, 60.0, len(days))}, index=pd.DatetimeIndex(days, name="date"))
-    panel = data.Panel.from_pandas(frame, contracts=[code])
+    panel = data.to_panel(frame, contracts=[code])
     return replace(panel, deliveries=held[:, None])
 
 
@@ -52,7 +52,7 @@ def test_rolls_of_the_exchange_rule_are_unchanged_by_deliveries():
 def test_rolls_ahead_of_a_series_without_a_rule():
     days = pd.bdate_range("2018-01-02", "2018-12-31", name="date")
     held = days.to_numpy().astype("datetime64[M]") + np.timedelta64(1, "M")  # rolls on the first day of each month
-    panel = data.Panel.from_pandas(pd.DataFrame({"X": 1.0 + np.arange(len(days))}, index=days))
+    panel = data.to_panel(pd.DataFrame({"X": 1.0 + np.arange(len(days))}, index=days))
     panel = replace(panel, deliveries=held[:, None])
     rolls = panel.rolls(ahead=45)[:, 0].numpy()
     assert int((rolls[: len(panel)] > 0).sum()) == 11
@@ -62,7 +62,7 @@ def test_rolls_ahead_of_a_series_without_a_rule():
 
 def test_roll_gaps_use_the_rolls_that_were_made():
     days = pd.bdate_range("2020-04-01", periods=4, name="date")
-    panel = data.Panel.from_pandas(pd.DataFrame({"X": [20.0, 21.0, 25.0, 26.0]}, index=days))
+    panel = data.to_panel(pd.DataFrame({"X": [20.0, 21.0, 25.0, 26.0]}, index=days))
     held = months("2020-05", "2020-05", "2020-06", "2020-06")[:, None]
     curve = torch.tensor([[20.0, 23.0], [21.0, 24.0], [25.0, 27.0], [26.0, 28.0]], dtype=torch.float64)[:, None]
     panel = replace(panel, deliveries=held).with_curve(curve)
@@ -76,7 +76,7 @@ def test_deliveries_follow_rows_columns_store_and_equality(tmp_path):
     one = panel_of("CL", "2018-01-02", "2018-12-31", -5)
     frame = one.to_pandas().assign(Y=1.0 + np.arange(len(one)))
     held = np.concatenate([one.deliveries, np.full_like(one.deliveries, "NaT")], axis=1)
-    panel = replace(data.Panel.from_pandas(frame, contracts=["CL", None]), deliveries=held)
+    panel = replace(data.to_panel(frame, contracts=["CL", None]), deliveries=held)
     part = panel["Y", "X"].between("2018-06-01")
     np.testing.assert_array_equal(part.deliveries[:, 1], one.deliveries[-len(part) :, 0])
     assert np.isnat(part.deliveries[:, 0]).all()
@@ -101,6 +101,6 @@ def test_deliveries_follow_rows_columns_store_and_equality(tmp_path):
 )
 def test_deliveries_are_checked(deliveries, message):
     days = pd.bdate_range("2020-04-01", periods=2, name="date")
-    panel = data.Panel.from_pandas(pd.DataFrame({"X": [1.0, 2.0]}, index=days))
+    panel = data.to_panel(pd.DataFrame({"X": [1.0, 2.0]}, index=days))
     with pytest.raises(data.DataError, match=message):
         replace(panel, deliveries=deliveries)

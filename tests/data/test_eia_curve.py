@@ -66,7 +66,7 @@ def test_curve_option_rejects_a_missing_file():
 def test_yahoo_series_say_what_is_known_of_their_rolls():
     days = pd.bdate_range("2020-01-02", periods=3, name="date")
     frame = pd.DataFrame({"CL=F": [1.0, 2.0, 3.0], "ES=F": [1.0, 2.0, 3.0], "CL": [1.0, 2.0, 3.0]}, index=days)
-    findings = [finding for finding in data.Panel.from_pandas(frame).findings if finding.kind == "vendor rolls"]
+    findings = [finding for finding in data.to_panel(frame).findings if finding.kind == "vendor rolls"]
     assert [finding.symbol for finding in findings] == ["CL=F", "ES=F"]
     assert findings[0].value.endswith("not published; --contracts CL=F=CL assumes the exchange's expiry")
     assert findings[1].value.endswith("not published")

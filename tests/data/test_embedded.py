@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from torchcommodity import data
-from torchcommodity.data._embedded import open_prices as _open_prices
-from torchcommodity.data._embedded.open_prices import FOLDER, TABLES
+from torchcommodity.data._sources.embedded import open_prices as _open_prices
+from torchcommodity.data._sources.embedded.open_prices import FOLDER, TABLES
 
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=list(TABLES))

@@ -154,7 +154,7 @@ def test_read_rejects_damaged_workbooks(tmp_path, ending):
 def test_read_rejects_a_workbook_that_unpacks_to_too_much(tmp_path, monkeypatch):
     workbooks.write_sheets(tmp_path / "spot.xlsx", {"Sheet1": PRICES})
     size = sum(member.file_size for member in zipfile.ZipFile(tmp_path / "spot.xlsx").infolist())
-    monkeypatch.setattr("torchcommodity.data._tables.open_table.MAX_BYTES", size - 1)
+    monkeypatch.setattr("torchcommodity.data._sources.tables.open_table.MAX_BYTES", size - 1)
     with pytest.raises(data.DataError, match="bytes unpacked"):
         data.read(tmp_path / "spot.xlsx")
 

@@ -155,6 +155,6 @@ OBJECTS = (
 @given(columns=st.dictionaries(NAMES, st.lists(OBJECTS, min_size=3, max_size=3), min_size=1, max_size=4))
 def test_any_frame_is_read_or_refused(columns):
     with contextlib.suppress(data.DataError):
-        data.Panel.from_pandas(pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in columns.items()}))
+        data.to_panel(pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in columns.items()}))
     with contextlib.suppress(data.DataError):
-        data.Panel.from_pandas(pd.DataFrame(columns))
+        data.to_panel(pd.DataFrame(columns))

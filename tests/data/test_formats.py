@@ -291,12 +291,12 @@ def test_to_panel_takes_another_field_by_column():
     np.testing.assert_array_equal(panel.values.numpy(), DOWNLOAD["High"].to_numpy())
 
 
-def test_from_duckdb_takes_a_relation_or_a_query():
+def test_to_panel_takes_a_relation_of_a_table_or_of_a_query():
     connection = duckdb.connect()
     connection.sql("CREATE TABLE prices AS SELECT DATE '2024-01-02' AS ds, 'WTI' AS unique_id, 70.38 AS y")
     for panel in (
-        data.Panel.from_duckdb(connection.table("prices"), units=["$/bbl"]),
-        data.Panel.from_duckdb(connection, "SELECT * FROM prices", units=["$/bbl"]),
+        data.to_panel(connection.table("prices"), units=["$/bbl"]),
+        data.to_panel(connection.sql("SELECT * FROM prices"), units=["$/bbl"]),
         data.to_panel(connection.table("prices")),
     ):
         assert panel.values.tolist() == [[70.38]]

@@ -1,4 +1,4 @@
-"""`to_panel`, `Panel.from_pandas` and `from_polars`: wide and long tables, Series, paths, and what they reject."""
+"""`to_panel`: wide and long tables, Series, paths, and what they reject."""
 
 import subprocess
 import sys
@@ -81,7 +81,7 @@ def test_to_panel_sorts_rows_and_reports_it():
     panel = data.to_panel(LONG.iloc[::-1], symbols=["WTI"])
     assert panel.values[:, 0].tolist() == [18.27, -37.63, 10.01]
     assert [f.value for f in panel.findings if f.kind == "unsorted"] == ["rows are newest first"]
-    assert data.Panel.from_pandas(WIDE.iloc[::-1]).symbols == ("WTI", "GOLD")
+    assert data.to_panel(WIDE.iloc[::-1]).symbols == ("WTI", "GOLD")
 
 
 def test_to_panel_keeps_unit_and_source_columns():
@@ -133,7 +133,7 @@ def test_to_panel_rejects_ambiguous_tables_in_words(name):
 
 
 OTHERS = {
-    "array": (WIDE.to_numpy(), "got numpy.ndarray; build a Panel with data.Panel.from_pandas"),
+    "array": (WIDE.to_numpy(), "got numpy.ndarray; make a DataFrame of it, with its dates as index"),
     "tensor": (torch.zeros(3, 2), "got torch.Tensor;"),
     "dict": ({"WTI": [1.0]}, "got dict;"),
     "none": (None, "got NoneType;"),
@@ -153,10 +153,10 @@ def test_to_panel_rejects_other_types(name):
 def test_to_pandas_and_to_polars_round_trip(layout):
     panel = data.embedded(["WTI", "BRENT"]).between("2014-01-01", "2014-06-30")
     settings = {"units": panel.units, "provenance": panel.provenance}
-    assert data.Panel.from_pandas(panel.to_pandas(layout), **settings).equals(panel)
+    assert data.to_panel(panel.to_pandas(layout), **settings).equals(panel)
     table = panel.to_polars(layout)
     assert table.schema["date"] == pl.Date
-    assert data.Panel.from_polars(table, **settings).equals(panel)
+    assert data.to_panel(table, **settings).equals(panel)
 
 
 def test_to_pandas_rejects_an_unknown_layout():
@@ -172,7 +172,7 @@ def test_findings_follow_their_columns_and_rows(tmp_path):
     assert {f.symbol for f in panel["B"].findings} == {"", "B"}
     assert data.read(path, ["B"]).findings == panel["B"].findings
     assert panel.between("2020-01-03").with_contracts({"A": "CL"}).findings == panel.findings
-    assert data.Panel.from_pandas(panel.to_pandas(), provenance=panel.provenance).equals(panel)
+    assert data.to_panel(panel.to_pandas(), provenance=panel.provenance).equals(panel)
     curve = tmp_path / "curve.csv"
     curve.write_text("date,symbol,nth,close,comment\n2020-01-02,A,1,1,x\n2020-01-02,A,2,1,x\n")
     assert [f.kind for f in panel.with_curve(data.read_curve(curve)).findings].count("ignored column") == 1

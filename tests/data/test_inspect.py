@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from torchcommodity import data
-from torchcommodity.data._inspect.inspect import FIT_PRICES
+from torchcommodity.data._quality.inspect import FIT_PRICES
 from torchcommodity.models import HarConfig
 from torchcommodity.training import min_fit_rows
 

@@ -77,12 +77,12 @@ def test_symbols_that_can_do_harm_are_refused_in_files_and_frames(symbol: str, t
     long.to_csv(text, index=False)
     (tmp_path / "long.csv").write_text(text.getvalue())
     if symbol == symbol.strip():  # readers strip names
-        for read in (lambda: data.read(tmp_path / "long.csv"), lambda: data.Panel.from_pandas(long)):
+        for read in (lambda: data.read(tmp_path / "long.csv"), lambda: data.to_panel(long)):
             with pytest.raises(data.DataError, match=r"(line|row) \d+: expected a symbol"):
                 read()
         wide = pd.DataFrame({symbol: [1.0, 2.0]}, index=pd.DatetimeIndex(dates, name="date"))
         with pytest.raises(data.DataError):
-            data.Panel.from_pandas(wide)
+            data.to_panel(wide)
 
 
 @pytest.mark.parametrize("unit", ["", "$/bbl", "%", "-", "¢/lb", "USD per metric tonne, FOB", "index, Jan 2006=100"])

@@ -170,7 +170,7 @@ def test_connection_lost_inside_a_write_leaves_the_old_object(server, s3, panel)
 
 def test_connection_lost_between_parts_leaves_no_object(server, s3):
     """Objects of 100 MB and more are uploaded in parts."""
-    from torchcommodity.data._lake.objects import write_object
+    from torchcommodity.data._sources.lake.objects import write_object
 
     server.faults += [("PUT", 0)] * 50
     with pytest.raises(data.DataError):
@@ -190,7 +190,7 @@ def test_no_server(panel, monkeypatch):
 
 def test_size_limit(s3, panel, monkeypatch):
     data.write(panel, "s3://prices/oil.parquet")
-    monkeypatch.setattr("torchcommodity.data._tables.open_table.MAX_BYTES", 100)
+    monkeypatch.setattr("torchcommodity.data._sources.tables.open_table.MAX_BYTES", 100)
     with pytest.raises(data.DataError, match=r"s3://prices/oil.parquet: expected at most 100 bytes"):
         data.read("s3://prices/oil.parquet")
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from torchcommodity import data
-from torchcommodity.data._formats.names import DATES, FIELDS, OTHER_SYMBOLS, SYMBOLS, is_never_price, key
-from torchcommodity.data._names import symbol_problem
+from torchcommodity.data._core.names import symbol_problem
+from torchcommodity.data._sources.formats.names import DATES, FIELDS, OTHER_SYMBOLS, SYMBOLS, is_never_price, key
 from torchcommodity.opkit import MetadataTensor
 
 PRICE = st.floats(-1e9, 1e9).filter(lambda x: x == 0 or abs(x) > 1e-99) | st.just(float("nan"))
@@ -44,7 +44,7 @@ def panels(draw):
     values = draw(hnp.arrays(np.float64, (len(offsets), len(symbols)), elements=PRICE))
     values[draw(st.integers(0, len(offsets) - 1))] = 1.25  # every symbol has a price, or its column would be left out
     dates = np.datetime64("1970-01-01") + np.sort(offsets).astype("timedelta64[D]")
-    return data.Panel.from_pandas(pd.DataFrame(values, index=pd.DatetimeIndex(dates), columns=symbols))
+    return data.to_panel(pd.DataFrame(values, index=pd.DatetimeIndex(dates), columns=symbols))
 
 
 def same_prices(one, other):
@@ -54,8 +54,8 @@ def same_prices(one, other):
 
 
 @given(panel=panels())
-def test_from_pandas_round_trip(panel):
-    twin = data.Panel.from_pandas(panel.to_pandas(), units=panel.units, provenance=panel.provenance)
+def test_to_pandas_round_trip(panel):
+    twin = data.to_panel(panel.to_pandas(), units=panel.units, provenance=panel.provenance)
     assert twin.equals(panel)
 
 
@@ -148,9 +148,9 @@ def test_panel_survives_copy_and_pickle():
 @pytest.mark.parametrize(
     "frame", [pd.DataFrame({"A": [1.0]}), pd.DataFrame({"A": ["x"]}, index=pd.to_datetime(["2020"]))]
 )
-def test_from_pandas_rejects_frames_without_dates_or_numbers(frame):
-    with pytest.raises(data.DataError, match=r"from_pandas.*: expected"):
-        data.Panel.from_pandas(frame)
+def test_to_panel_rejects_frames_without_dates_or_numbers(frame):
+    with pytest.raises(data.DataError, match=r"to_panel.*: expected"):
+        data.to_panel(frame)
 
 
 def test_read_every_source(tmp_path):

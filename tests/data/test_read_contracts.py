@@ -50,7 +50,7 @@ def test_read_builds_the_front_month_of_a_file_by_contract(name, tmp_path):
     assert len(panel.provenance[0].sha256) == 64
     assert panel.provenance[0].location == str(path)
     assert data.read_contracts(path).continuous().values.equal(panel.values)
-    assert data.Panel.from_pandas(long()).values[:, 0].tolist() == EXPECTED
+    assert data.to_panel(long()).values[:, 0].tolist() == EXPECTED
 
 
 @pytest.mark.parametrize(

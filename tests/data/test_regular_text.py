@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torchcommodity.data import DataError
-from torchcommodity.data._grid import Origin
-from torchcommodity.data._tables import delimited
-from torchcommodity.data._tables.delimited import read_delimited
-from torchcommodity.data._tables.regular import split_regular
+from torchcommodity.data._sources.grid import Origin
+from torchcommodity.data._sources.tables import delimited
+from torchcommodity.data._sources.tables.delimited import read_delimited
+from torchcommodity.data._sources.tables.regular import split_regular
 
 DAYS = ["2020-04-17", "2020-04-20", "2020-04-21", "2020-04-22", "2020-04-23", "2020-04-24"]
 TEXTS = {

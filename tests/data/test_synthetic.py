@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity import data, ops
-from torchcommodity.data import DataError, Panel, SyntheticTensor, is_synthetic
+from torchcommodity.data import DataError, Panel, SyntheticTensor, is_synthetic, to_panel
 from torchcommodity.opkit import MetadataTensor
 from torchcommodity.scenarios import Scenarios
 
@@ -67,7 +67,7 @@ def test_synthetic_tensor_is_not_written_into_real_ones(write: Callable[[Tensor,
 
 
 def test_synthetic_panel_keeps_the_mark_in_frames_files_and_the_store(path: Panel, tmp_path: Path) -> None:
-    assert Panel.from_pandas(path.to_pandas()).synthetic
+    assert to_panel(path.to_pandas()).synthetic
     path.to_pandas().to_csv(tmp_path / "wide.csv")
     assert data.read(tmp_path / "wide.csv").synthetic
     store = data.Store(tmp_path / "prices.duckdb")
@@ -89,7 +89,7 @@ def test_synthetic_values_need_a_synthetic_publisher(prices: Panel) -> None:
 
 def test_synthetic_column_of_a_mixed_panel(prices: Panel) -> None:
     frame = prices.between("2018-12-01").to_pandas().assign(**{"synthetic:WTI": 50.0})
-    mixed = Panel.from_pandas(frame)
+    mixed = to_panel(frame)
     assert mixed.synthetic
     assert mixed["synthetic:WTI"].synthetic
     assert not mixed["WTI"].synthetic

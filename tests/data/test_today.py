@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from torchcommodity import data
-from torchcommodity.data import _today as module
+from torchcommodity.data._core import today as module
 
 
 class Clock(datetime):

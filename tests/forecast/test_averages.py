@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from torchcommodity import data, export, forecast
-from torchcommodity.data import DataError, Panel
+from torchcommodity.data import DataError, Panel, to_panel
 from torchcommodity.forecast import Forecaster
 
 
@@ -27,7 +27,7 @@ def test_embedded_monthly_prices_are_averages_and_daily_ones_are_not(monthly: Pa
 
 
 def test_with_averages_states_symbols(monthly: Panel) -> None:
-    panel = Panel.from_pandas(monthly.to_pandas())
+    panel = to_panel(monthly.to_pandas())
     assert panel.averages == (False, False)
     assert panel.with_averages(["COPPER"]).averages == (False, True)
     assert panel.with_averages().with_averages([]).averages == (False, False)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from torchcommodity import forecast
-from torchcommodity.data import Panel
+from torchcommodity.data import Panel, to_panel
 from torchcommodity.forecast import Backtest
 from torchcommodity.training import FitConfig
 
@@ -132,7 +132,7 @@ def test_backtest_beats_unconditional_quantiles_and_ewma(shared_data: Path) -> N
     long = pd.read_csv(shared_data / "daily.csv.gz", parse_dates=["date"])
     wide = long[long.symbol.isin(FIVE)].pivot_table(index="date", columns="symbol", values="close")
     # the econometric part alone, which the result comes from; benchmarks/skill.py prints all models
-    result = forecast.backtest(Panel.from_pandas(wide[FIVE]), first_year=2017)
+    result = forecast.backtest(to_panel(wide[FIVE]), first_year=2017)
     table = result.scores.to_pandas().pivot_table(index="model", columns="horizon", values="pinball")
     assert (table.loc["har-garch"] < table.loc["unconditional"]).all()
     assert (table.loc["har-garch"] <= table.loc["ewma"]).all()

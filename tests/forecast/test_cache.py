@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from torchcommodity import data, forecast
-from torchcommodity.data import Panel
+from torchcommodity.data import Panel, to_panel
 from torchcommodity.forecast import _cache
 from torchcommodity.training import FitConfig
 
@@ -97,4 +97,4 @@ def test_data_hash_covers_prices_contracts_and_curve(prices: Panel) -> None:
     curve = futures.with_curve(prices.values.plain()[..., None])
     panels = (prices, prices.between(None, "2018-06-30"), futures, curve)
     assert len({forecast.data_hash(panel) for panel in panels}) == 4
-    assert forecast.data_hash(Panel.from_pandas(prices.to_pandas())) == forecast.data_hash(prices)
+    assert forecast.data_hash(to_panel(prices.to_pandas())) == forecast.data_hash(prices)

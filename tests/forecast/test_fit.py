@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from torchcommodity import data, forecast
-from torchcommodity.data import Panel
+from torchcommodity.data import Panel, to_panel
 from torchcommodity.forecast import Forecaster
 from torchcommodity.models import HarLstmConfig
 from torchcommodity.training import FitConfig, TrainConfig, usable_symbols
@@ -33,7 +33,7 @@ def test_fit_uses_only_rows_through_the_given_date(panel: Panel, two_epochs: Fit
     past = panel.between(None, "2014-12-31")
     frame = panel.to_pandas()
     frame.loc["2015-01-01":] = 1.0
-    changed = Panel.from_pandas(frame)
+    changed = to_panel(frame)
     assert same_weights(forecast.fit(past, two_epochs), forecast.fit(changed, two_epochs, through="2014-12-31"))
 
 
@@ -123,7 +123,7 @@ def test_fit_names_a_few_short_symbols_and_says_how_to_exclude_them(panel: Panel
     assert len(str(error.value)) < 400
     assert "995 more" in str(error.value)
     assert "select others with prices[list(training.usable_symbols(prices))], --symbols or fit and" in str(error.value)
-    everything = Panel.from_pandas(wide)
+    everything = to_panel(wide)
     assert usable_symbols(wide) == ("WTI", "BRENT")
     assert everything[usable_symbols(everything)].symbols == ("WTI", "BRENT")
 

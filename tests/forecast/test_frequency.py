@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from torchcommodity import data, export, forecast, portfolio, scenarios, training
-from torchcommodity.data import Panel
+from torchcommodity.data import Panel, to_panel
 from torchcommodity.forecast import Forecaster
 from torchcommodity.models import MODELS, HarConfig, build_model, default_config
 from torchcommodity.training import FitConfig, TrainConfig
@@ -28,7 +28,7 @@ def forecaster(monthly: Panel) -> Forecaster:
 @pytest.fixture(scope="module")
 def weekly() -> Panel:
     panel = data.embedded(["WTI", "BRENT"]).between("2010-01-01")
-    return Panel.from_pandas(panel.to_pandas().resample("W-FRI").last())
+    return to_panel(panel.to_pandas().resample("W-FRI").last())
 
 
 def test_fit_of_monthly_prices_has_monthly_horizons(monthly: Panel, forecaster: Forecaster) -> None:
@@ -122,14 +122,14 @@ def test_contracts_of_monthly_prices_are_refused(monthly: Panel) -> None:
 def test_a_monthly_symbol_in_a_daily_panel_is_refused() -> None:
     daily = data.embedded(["WTI"]).between("2010-01-01").to_pandas()
     monthly = data.embedded(["GOLD"], frequency="monthly").between("2010-01-01").to_pandas()
-    mixed = Panel.from_pandas(daily.join(monthly, how="outer"))
+    mixed = to_panel(daily.join(monthly, how="outer"))
     with pytest.raises(ValueError, match=r"fit: the prices of every symbol must be daily.*; got GOLD monthly"):
         forecast.fit(mixed)
     assert training.usable_symbols(mixed) == ("WTI",)
 
 
 def test_quarterly_prices_are_refused(monthly: Panel) -> None:
-    quarterly = Panel.from_pandas(monthly.to_pandas().resample("QE").last())
+    quarterly = to_panel(monthly.to_pandas().resample("QE").last())
     with pytest.raises(
         ValueError, match=r"the prices of every symbol must be monthly.*; got GOLD 91 days apart, COPPER 91 days apart"
     ):

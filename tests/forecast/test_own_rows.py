@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torchcommodity import data, forecast
-from torchcommodity.data import Panel, targets
+from torchcommodity.data import Panel, targets, to_panel
 from torchcommodity.models import HarLstmConfig
 from torchcommodity.training import FitConfig, TrainConfig
 
@@ -19,14 +19,14 @@ WEEKENDS = WEEKENDS[~np.is_busday(WEEKENDS)]
 def oil() -> Panel:
     panel = data.embedded(["WTI", "BRENT"]).between("2012-01-01", "2016-12-31")
     both = torch.isfinite(panel.values.plain()).all(1).numpy()
-    return Panel.from_pandas(panel.to_pandas()[both])
+    return to_panel(panel.to_pandas()[both])
 
 
 def with_rows(panel: Panel, days: np.ndarray, price: float = np.nan) -> Panel:
     """The panel with rows on which no symbol trades, or only one more, `OTHER`, at this price."""
     frame = panel.to_pandas()
     frame = frame.reindex(frame.index.union(days))
-    return Panel.from_pandas(frame if np.isnan(price) else frame.assign(OTHER=price))
+    return to_panel(frame if np.isnan(price) else frame.assign(OTHER=price))
 
 
 @given(days=st.sets(st.sampled_from(WEEKENDS.tolist()), min_size=1, max_size=80))

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from torchcommodity.data import Finding, Panel, Provenance, embedded
+from torchcommodity.data import Finding, Panel, Provenance, embedded, to_panel
 from torchcommodity.forecast import BacktestSummary, backtest, fit, summarize
 from torchcommodity.report import ReportData, RunRecord, package_versions
 
@@ -52,7 +52,7 @@ def hostile_report(unchecked_names: Unchecked) -> ReportData:
     provenance = [Provenance(*[HOSTILE] * 7), Provenance(*["</script><img src=http://x>"] * 7)]
     finding = Finding(HOSTILE, HOSTILE, HOSTILE, 1, HOSTILE, HOSTILE)
     with unchecked_names():
-        panel = Panel.from_pandas(frame, units=[HOSTILE, "<b>"], provenance=provenance)
+        panel = to_panel(frame, units=[HOSTILE, "<b>"], provenance=provenance)
         return make_report(replace(panel, findings=(finding,)))
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from torchcommodity.data import Panel
+from torchcommodity.data import Panel, to_panel
 from torchcommodity.models import HarConfig
 from torchcommodity.training import check_history, usable_symbols
 
@@ -14,7 +14,7 @@ def panel(lengths: dict[str, int]) -> Panel:
     prices = {
         name: np.where(np.arange(600) < length, 1.0 + np.arange(600) % 2, np.nan) for name, length in lengths.items()
     }
-    return Panel.from_pandas(pd.DataFrame(prices, pd.bdate_range("2010-01-04", periods=600)))
+    return to_panel(pd.DataFrame(prices, pd.bdate_range("2010-01-04", periods=600)))
 
 
 def test_check_history_names_symbols_without_prices() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torchcommodity import data, ops
-from torchcommodity.data import Panel
+from torchcommodity.data import Panel, to_panel
 from torchcommodity.training import non_roll_returns, roll_adjusted_returns, roll_gaps
 
 
@@ -77,7 +77,7 @@ def test_roll_gaps_bridge_missing_prices_and_do_not_look_ahead(missing: list[int
     curve = 100 * torch.exp(torch.arange(20, dtype=torch.float64) / 100).expand(251, 1, 20).clone()
     curve[missing] = torch.nan
     prices = pd.DataFrame(curve[:, :, 0].numpy(), index=dates, columns=["WTI"])
-    panel = Panel.from_pandas(prices, contracts=["CL"]).with_curve(curve)
+    panel = to_panel(prices, contracts=["CL"]).with_curve(curve)
     gaps = roll_gaps(panel)
     is_roll = data.roll_months("CL", panel.dates, ahead=0) > 0
     rows = np.flatnonzero(~panel.values[:, 0].isnan().numpy())
@@ -99,7 +99,7 @@ def test_roll_adjusted_returns_of_a_curve_in_contango() -> None:
     rows, contracts = torch.arange(251, dtype=torch.float64), torch.arange(3, dtype=torch.float64)
     curve = 50 * torch.exp(0.001 * rows[:, None, None] + 0.01 * contracts)
     prices = pd.DataFrame(curve[:, :, 0].numpy(), index=dates, columns=["WTI"])
-    panel = Panel.from_pandas(prices, contracts=["CL"]).with_curve(curve)
+    panel = to_panel(prices, contracts=["CL"]).with_curve(curve)
     is_roll = (panel.rolls(ahead=0) > 0)[1:]
     assert is_roll.sum() == 11
     expected = torch.full((250, 1), 0.001, dtype=torch.float64)

@@ -17,7 +17,7 @@ OPERATIONS: dict[str, Callable[[data.Panel], Any]] = {
 
 def with_prices(value: float) -> data.Panel:
     frame = data.embedded(["WTI", "BRENT"]).between("2012-01-01", "2018-12-31").to_pandas()
-    return data.Panel.from_pandas(frame.assign(BRENT=value))
+    return data.to_panel(frame.assign(BRENT=value))
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)

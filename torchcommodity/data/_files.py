@@ -4,15 +4,15 @@ import os
 
 import torch
 
-from torchcommodity.data._assemble import assemble
-from torchcommodity.data._formats import ReadOptions
-from torchcommodity.data._futures.contract_panel import panel_of_contracts
-from torchcommodity.data._futures.curve import Curve
-from torchcommodity.data._panel import Panel
-from torchcommodity.data._provenance import NOT_STATED
-from torchcommodity.data._records import apply_records
-from torchcommodity.data._tables.open_table import open_table
-from torchcommodity.data._to_grid import AUTOMATIC, to_grid
+from torchcommodity.data._contracts.contract_panel import panel_of_contracts
+from torchcommodity.data._core.curve import Curve
+from torchcommodity.data._core.panel import Panel
+from torchcommodity.data._core.provenance import NOT_STATED
+from torchcommodity.data._sources.assemble import assemble
+from torchcommodity.data._sources.formats import ReadOptions
+from torchcommodity.data._sources.records import apply_records
+from torchcommodity.data._sources.tables.open_table import open_table
+from torchcommodity.data._sources.to_grid import AUTOMATIC, to_grid
 
 PathLike = str | os.PathLike[str]
 

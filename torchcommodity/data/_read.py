@@ -5,15 +5,15 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from torchcommodity.data._embedded.embedded import embedded
-from torchcommodity.data._errors import DataError
+from torchcommodity.data._core.errors import DataError
+from torchcommodity.data._core.names import check_several
+from torchcommodity.data._core.panel import Panel
+from torchcommodity.data._core.provenance import NOT_STATED
 from torchcommodity.data._files import read_file
-from torchcommodity.data._formats import Adjustment, DateOrder, Decimal, ReadOptions
-from torchcommodity.data._names import check_several
-from torchcommodity.data._panel import Panel
-from torchcommodity.data._provenance import NOT_STATED
-from torchcommodity.data._publishers.eia import eia
-from torchcommodity.data._publishers.fred import fred
+from torchcommodity.data._sources.embedded.embedded import embedded
+from torchcommodity.data._sources.formats import Adjustment, DateOrder, Decimal, ReadOptions
+from torchcommodity.data._sources.publishers.eia import eia
+from torchcommodity.data._sources.publishers.fred import fred
 from torchcommodity.data._store.store import Store
 from torchcommodity.data._store.times import AsOf
 

@@ -13,7 +13,7 @@ import pytest
 import uvicorn
 from fastapi import FastAPI, Request, Response
 
-from torchcommodity.data import DataError, Panel, Provenance
+from torchcommodity.data import DataError, Panel, Provenance, to_panel
 from torchcommodity.export import Artifact, RawPriceForecaster, make_metadata
 from torchcommodity.forecast import fit
 from torchcommodity.serve.dashboard import Dashboard
@@ -40,14 +40,14 @@ def repeat_symbol(panel: Panel, count: int) -> Panel:
     """Panel with the prices of WTI in all columns."""
     frame = pd.concat([panel.to_pandas()["WTI"]] * count, axis=1)
     frame.columns = [f"WTI{n}" for n in range(count)]
-    return Panel.from_pandas(frame)
+    return to_panel(frame)
 
 
 def with_markup(panel: Panel) -> Panel:
     """Within `unchecked_names`, a panel whose names, units and sources are HTML."""
     frame = panel.to_pandas()
     frame.columns = [MARKUP, '"><b>&amp;']
-    return Panel.from_pandas(frame, units=[MARKUP, "<b>"], provenance=[Provenance(*[MARKUP] * 7)] * 2)
+    return to_panel(frame, units=[MARKUP, "<b>"], provenance=[Provenance(*[MARKUP] * 7)] * 2)
 
 
 def complete(dashboard: Dashboard) -> Callable[[], dict[str, Any]]:

@@ -6,9 +6,10 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from torchcommodity.data._covariates.release import DAY, Dates
-from torchcommodity.data._errors import DataError
-from torchcommodity.data._names import check_names
+from torchcommodity.data._core.arrays import Dates
+from torchcommodity.data._core.errors import DataError
+from torchcommodity.data._core.names import check_names
+from torchcommodity.data._covariates.release import DAY
 
 Transform = Literal["level", "changes", "volatility"]
 Values = np.ndarray[Any, np.dtype[np.float64]]

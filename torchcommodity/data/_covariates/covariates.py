@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import torch
 
+from torchcommodity.data._core.arrays import Dates
+from torchcommodity.data._core.errors import DataError, Finding, make_finding, summarize_names
 from torchcommodity.data._covariates.covariate import IN_ADVANCE, Covariate, CovariateSpec, Values
-from torchcommodity.data._covariates.release import DAY, Dates
+from torchcommodity.data._covariates.release import DAY
 from torchcommodity.data._covariates.variance import variance_term
-from torchcommodity.data._errors import DataError, Finding, make_finding, summarize_names
 
 if TYPE_CHECKING:
-    from torchcommodity.data._panel import Panel
+    from torchcommodity.data._core.panel import Panel
 
 
 class KnownValues(NamedTuple):

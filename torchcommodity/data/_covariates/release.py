@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from torchcommodity.data._errors import DataError
+from torchcommodity.data._core.arrays import Dates
+from torchcommodity.data._core.errors import DataError
 
-Dates = np.ndarray[Any, np.dtype[np.datetime64]]
 DAY = np.timedelta64(1, "D")
 
 

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from torchcommodity.data._core.arrays import Dates
+from torchcommodity.data._core.frequency import Frequency
 from torchcommodity.data._covariates.covariate import IN_ADVANCE, Covariate, Values
-from torchcommodity.data._covariates.release import DAY, Dates
-from torchcommodity.data._frequency import Frequency
+from torchcommodity.data._covariates.release import DAY
 
 HALFLIFE = 21  # observations
 MIN_OBSERVATIONS = 20  # before them there is no ratio

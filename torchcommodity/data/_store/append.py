@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torchcommodity.data._panel import Panel
+from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._store.rows import (
     Changes,
     column_rows,

@@ -13,7 +13,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torchcommodity.data._errors import DataError, summarize_names
+from torchcommodity.data._core.errors import DataError, summarize_names
 from torchcommodity.data._store.migration import VERSION_1, migrate
 from torchcommodity.data._store.schema import FORMAT, create_tables
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from torchcommodity.data._errors import DataError, Finding
-from torchcommodity.data._panel import Panel
-from torchcommodity.data._provenance import Provenance
+from torchcommodity.data._core.errors import DataError, Finding
+from torchcommodity.data._core.panel import Panel
+from torchcommodity.data._core.provenance import Provenance
 from torchcommodity.data._store.append import append
 from torchcommodity.data._store.schema import create_tables
 from torchcommodity.opkit import MetadataTensor

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import torch
 
-from torchcommodity.data._errors import Finding
-from torchcommodity.data._panel import Panel
-from torchcommodity.data._provenance import Provenance
+from torchcommodity.data._core.arrays import Array
+from torchcommodity.data._core.errors import Finding
+from torchcommodity.data._core.panel import Panel
+from torchcommodity.data._core.provenance import Provenance
 from torchcommodity.data._store.state import State
 from torchcommodity.opkit import MetadataTensor
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     import duckdb
     import pandas as pd
 
-Array = np.ndarray[Any, Any]
 DELIVERY = -1  # nth of the month of delivery; as an index, the end of the last axis
 
 

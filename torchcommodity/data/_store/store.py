@@ -7,9 +7,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchcommodity.data._errors import DataError, summarize_names
-from torchcommodity.data._folders import store_path
-from torchcommodity.data._panel import Panel
+from torchcommodity.data._core.errors import DataError, summarize_names
+from torchcommodity.data._core.panel import Panel
+from torchcommodity.data._sources.folders import store_path
 from torchcommodity.data._store.append import append
 from torchcommodity.data._store.connection import check_file, transaction
 from torchcommodity.data._store.rows import read_panel

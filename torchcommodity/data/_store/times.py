@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from torchcommodity.data._errors import DataError
+from torchcommodity.data._core.errors import DataError
 
 AsOf = str | date | np.datetime64  # a datetime is a date
 

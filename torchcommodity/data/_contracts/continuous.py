@@ -1,0 +1,132 @@
+"""Build a panel of front months from the prices of single contracts."""
+
+from dataclasses import replace
+from typing import NamedTuple, get_args
+
+import numpy as np
+import torch
+
+from torchcommodity.data._contracts.adjustment import adjust
+from torchcommodity.data._contracts.contract_table import ContractTable
+from torchcommodity.data._contracts.held import Quotes, curve, held_contracts, last_holding_days
+from torchcommodity.data._contracts.roll_rule import RollRule
+from torchcommodity.data._core.arrays import Array, Dates, Months
+from torchcommodity.data._core.contracts import MONTHS, get_contract
+from torchcommodity.data._core.errors import DataError, Finding, condense, make_finding
+from torchcommodity.data._core.expiry import business_calendar
+from torchcommodity.data._core.panel import Panel
+from torchcommodity.data._quality.inspect import inspect
+from torchcommodity.data._sources.formats import Adjustment
+from torchcommodity.opkit import MetadataTensor
+
+MAX_NEARBY = 12  # contracts of the curve
+
+
+class Series(NamedTuple):
+    """The front month of one symbol over its own days."""
+
+    dates: Dates  # (T,)
+    prices: Array  # (T,)
+    deliveries: Months  # (T,)
+    curve: Array  # (T, C)
+    findings: list[Finding]
+
+
+def continuous_panel(source: ContractTable, rule: RollRule, adjustment: Adjustment) -> Panel:
+    """See `ContractPrices.continuous`."""
+    if adjustment not in get_args(Adjustment):
+        raise DataError(f"adjustment: expected {', '.join(get_args(Adjustment))}; got {adjustment!r}")
+    parts = [_series(source, n, rule, adjustment) for n in range(len(source.symbols))]
+    dates = np.unique(np.concatenate([part.dates for part in parts]))
+    shape, contracts = (len(dates), len(parts)), max(part.curve.shape[1] for part in parts)
+    values, nearby = np.full(shape, np.nan), np.full((*shape, contracts), np.nan)
+    deliveries = np.full(shape, np.datetime64("NaT", "M"), dtype="datetime64[M]")
+    for n, part in enumerate(parts):
+        rows = np.searchsorted(dates, part.dates)
+        values[rows, n], deliveries[rows, n] = part.prices, part.deliveries
+        nearby[rows, n, : part.curve.shape[1]] = part.curve
+    prices, curves = MetadataTensor(torch.from_numpy(values)), MetadataTensor(torch.from_numpy(nearby))
+    panel = Panel(prices, dates, source.symbols, source.units, source.provenance)
+    if adjustment == "none":  # an adjusted series has no rolls: its gaps are removed
+        panel = replace(panel, contracts=source.products, curve=curves, deliveries=deliveries)
+    findings = [*source.findings, *(finding for part in parts for finding in part.findings)]
+    return replace(panel, findings=condense([*findings, *inspect(panel)]))
+
+
+def _series(source: ContractTable, n: int, rule: RollRule, adjustment: Adjustment) -> Series:
+    quotes, findings = _quotes(source, n, rule)
+    held = held_contracts(quotes)
+    prices, unknown = adjust(quotes, held, adjustment)
+    findings += _roll_findings(source.symbols[n], quotes, held, rule)
+    findings += [
+        make_finding("unknown roll gap", source.symbols[n], quotes.dates[row], value="no earlier day with both prices")
+        for row in unknown
+    ]
+    if adjustment != "none":
+        rolls = int((np.diff(held) > 0).sum())
+        findings.append(make_finding("adjusted", source.symbols[n], value=f"{adjustment} adjustment of {rolls} rolls"))
+    nearby = curve(quotes, held, min(MAX_NEARBY, len(quotes.deliveries)))
+    return Series(quotes.dates, prices, quotes.deliveries[held], nearby, findings)
+
+
+def _quotes(source: ContractTable, n: int, rule: RollRule) -> tuple[Quotes, list[Finding]]:
+    """The contracts of a symbol that may be held, as matrices (T, K)."""
+    symbol, product = source.symbols[n], source.products[n]
+    numbers, rows = source.select(symbol)
+    eligible, findings = _eligible(source, numbers, rule, symbol, product)
+    rows = rows[np.isin(source.contracts[rows], eligible)]
+    dates, row = np.unique(source.dates[rows], return_inverse=True)
+    column = np.searchsorted(eligible, source.contracts[rows])
+    calendar = business_calendar("US" if product is None else get_contract(product).market)
+    last_days = last_holding_days(source.expiries[eligible], rule, calendar, symbol)
+
+    def matrix(cells: Array) -> Array:
+        full = np.full((len(dates), len(eligible)), np.nan)
+        full[row, column] = cells[rows]
+        return full
+
+    activity = {"volume": source.volume, "open-interest": source.open_interest}.get(rule.when)
+    if rule.when != "expiry" and (activity is None or np.isnan(activity[rows]).all()):
+        raise DataError(f"roll: expected a column of {rule.when} for {symbol!r}; got none; roll by expiry or 5d")
+    quotes = Quotes(
+        dates,
+        source.deliveries[eligible],
+        last_days,
+        matrix(source.prices),
+        None if activity is None else matrix(activity),
+    )
+    return quotes, findings
+
+
+def _eligible(
+    source: ContractTable, numbers: Array, rule: RollRule, symbol: str, product: str | None
+) -> tuple[Array, list[Finding]]:
+    """The contracts of the chosen delivery months, by default those of the product."""
+    months = rule.delivery_months() or (get_contract(product).delivery_months() if product else tuple(range(1, 13)))
+    chosen = np.isin(source.deliveries[numbers].astype(np.int64) % 12 + 1, months)
+    if not chosen.any():
+        got = ", ".join(source.deliveries[numbers].astype(str)[:5])
+        letters = "".join(MONTHS[month - 1] for month in months)
+        raise DataError(
+            f"roll: expected contracts of {symbol!r} for delivery in the months {letters}; got {got}; choose others "
+            "with months= (--roll months=...)"
+        )
+    if chosen.all():
+        return numbers, []
+    others = source.deliveries[numbers[~chosen]]
+    return numbers[chosen], [make_finding("other delivery month", symbol, value=str(others[0]), count=len(others))]
+
+
+def _roll_findings(symbol: str, quotes: Quotes, held: Array, rule: RollRule) -> list[Finding]:
+    """Contracts whose last trading day is not known, and contracts that were listed after a later one was held."""
+    findings = []
+    left = np.unique(held)[:-1]
+    if (unknown := left[np.isnat(quotes.last_days[left])]).size and rule.when == "expiry":
+        value = f"{quotes.deliveries[unknown[0]]}"
+        findings.append(make_finding("unknown expiry", symbol, value=value, count=len(unknown)))
+    first = np.argmax(quotes.listed(), axis=0)
+    is_late = (held[first] > np.arange(len(first))) & ~(quotes.last_days < quotes.dates[first])
+    if (late := np.flatnonzero(is_late)).size:
+        day, value = quotes.dates[first[late[0]]], f"{quotes.deliveries[late[0]]} begins while a later one is held"
+        findings.append(make_finding("late contract", symbol, day, value=value, count=len(late)))
+    return findings

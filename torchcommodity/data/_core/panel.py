@@ -1,0 +1,356 @@
+"""Panel: prices of several symbols over the same dates, with units and provenance."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import torch
+
+from torchcommodity.data._core.arrays import Months
+from torchcommodity.data._core.calendar import trading_calendar
+from torchcommodity.data._core.curve import Curve, check_curve, check_same_series
+from torchcommodity.data._core.deliveries import check_deliveries
+from torchcommodity.data._core.errors import DataError, Finding, summarize_names
+from torchcommodity.data._core.frequency import Frequency, infer_frequency
+from torchcommodity.data._core.names import check_names, check_several
+from torchcommodity.data._core.panel_checks import check_shape, check_values, is_generated, same_months, same_values
+from torchcommodity.data._core.provenance import Provenance
+from torchcommodity.data._core.rolls import check_contracts, move_to_prices, roll_calendar
+from torchcommodity.data._core.synthetic import SyntheticTensor, is_synthetic
+from torchcommodity.opkit import MetadataTensor
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+DateLike = Any  # anything np.datetime64(..., "D") accepts: "2020-04-20", datetime.date, np.datetime64
+TableLayout = Literal["wide", "long"]
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """Prices `(T, N)` of N symbols on T dates, with units and provenance.
+
+    Args:
+        values: prices `(T, N)` in the units of their columns, float64, NaN = missing; stored as a `MetadataTensor` with
+            `symbols`, `units` and `provenance`. Zero and negative prices are valid.
+        dates: `(T,)`, strictly increasing, without NaT; stored as `datetime64[D]`.
+        symbols: N distinct names of 1 to 128 visible characters: not a path, not a formula of a spreadsheet (no
+            `= + - @` at the start), without `<`, `>` and backslash.
+        units: N units, such as "$/bbl", by the same rule; "" where not stated.
+        provenance: N records.
+        contracts: N product codes, keys of `data.CONTRACTS`; None = a spot price, or no futures calendar is known.
+            Default: all None.
+        curve: closes of the nearby contracts `(T, N, C)`, the first in column 0, in the units of their symbols,
+            float64, NaN = missing; or None.
+        findings: data-quality warnings, each with its treatment.
+        deliveries: delivery month of the contract behind each price `(T, N) datetime64[M]`, NaT = not known; or None.
+            Where it is known, rolls are those that the series made; otherwise those of the exchange's rule.
+        read_as: how a file, a frame or the store was read, such as "yfinance, column Close, 1 symbol"; else "".
+        averages: for each symbol whether its prices are averages of their period, as the World Bank's are of the month,
+            and not prices of its last day. Forecasts expect the memory of averages, see `with_averages`. Default: all
+            False.
+
+    Raises:
+        DataError: no row, no column, shapes that do not agree, dates not strictly increasing, a repeated symbol, an
+            infinite price, an unknown product code, a curve in another unit, synthetic values in a column that is not
+            marked as synthetic.
+
+    >>> from torchcommodity import data
+    >>> data.embedded(["WTI", "BRENT"]).between("2014-01-03", "2018-12-31").values.shape
+    torch.Size([1277, 2])
+    """
+
+    values: MetadataTensor
+    dates: np.ndarray[Any, np.dtype[np.datetime64]]
+    symbols: tuple[str, ...]
+    units: tuple[str, ...]
+    provenance: tuple[Provenance, ...]
+    contracts: tuple[str | None, ...] = ()
+    curve: MetadataTensor | None = None
+    findings: tuple[Finding, ...] = ()
+    deliveries: Months | None = None
+    read_as: str = ""
+    averages: tuple[bool, ...] = ()
+
+    def __post_init__(self) -> None:
+        symbols, units, provenance = tuple(self.symbols), tuple(self.units), tuple(self.provenance)
+        contracts = tuple(self.contracts) or (None,) * len(symbols)
+        dates = np.array(self.dates, dtype="datetime64[D]")
+        dates.flags.writeable = False
+        prices = torch.as_tensor(self.values).to(torch.float64)
+        check_shape(prices, dates, symbols, units, provenance)
+        check_names(symbols, units)
+        check_values(prices, dates, symbols, provenance)
+        check_contracts(contracts, symbols)
+        metadata = {"symbols": symbols, "units": units, "provenance": provenance}
+        kind = SyntheticTensor if any(map(is_generated, symbols, provenance)) else MetadataTensor
+        fields: dict[str, Any] = {**metadata, "values": kind(prices, **metadata), "dates": dates}
+        averages = tuple(map(bool, self.averages)) or (False,) * len(symbols)
+        if len(averages) != len(symbols):
+            raise DataError(f"panel: expected averages of {len(symbols)} symbols; got {len(averages)}")
+        fields |= {"contracts": contracts, "findings": tuple(self.findings), "averages": averages}
+        if self.curve is not None:
+            fields["curve"] = MetadataTensor(check_curve(self.curve, prices, symbols, dates), **metadata)
+        if self.deliveries is not None:
+            fields["deliveries"] = np.array(self.deliveries, dtype="datetime64[M]")
+            check_deliveries(fields["deliveries"], dates, symbols)
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)  # the dataclass is frozen; this is its constructor
+
+    def __len__(self) -> int:
+        return len(self.dates)
+
+    @property
+    def synthetic(self) -> bool:
+        """Whether a column is marked as generated by its symbol or publisher; training and scoring reject such data."""
+        return is_synthetic(self.values)
+
+    @property
+    def frequency(self) -> Frequency:
+        """`daily`, `weekly` or `monthly`, from the median spacing of the rows that have a price.
+
+        Up to 3 days apart are daily, up to 14 weekly, further ones monthly; a panel with one such row is daily.
+        """
+        has_price = torch.isfinite(self.values.plain()).any(dim=1).numpy()
+        return infer_frequency(self.dates[has_price])
+
+    def __getitem__(self, symbols: str | Sequence[str]) -> "Panel":
+        return self.select([symbols] if isinstance(symbols, str) else symbols)
+
+    def select(self, symbols: Iterable[str]) -> "Panel":
+        """Select symbols, in this order, on all dates.
+
+        Raises:
+            TypeError: one name instead of a list.
+            DataError: an unknown symbol; the message lists the known symbols.
+        """
+        check_several("select", symbols)
+        symbols, columns = list(symbols), {symbol: column for column, symbol in enumerate(self.symbols)}
+        if unknown := [symbol for symbol in symbols if symbol not in columns]:
+            known = summarize_names(self.symbols, limit=20)
+            raise DataError(f"symbols: expected names among {known}; got {summarize_names(map(repr, unknown))}")
+        indices = [columns[symbol] for symbol in symbols]
+        return Panel(
+            MetadataTensor(self.values.plain()[:, indices]),
+            self.dates,
+            tuple(symbols),
+            tuple(self.units[c] for c in indices),
+            tuple(self.provenance[c] for c in indices),
+            tuple(self.contracts[c] for c in indices),
+            None if self.curve is None else MetadataTensor(self.curve[:, indices]),
+            tuple(finding for finding in self.findings if finding.symbol in ("", *symbols)),
+            None if self.deliveries is None else self.deliveries[:, indices],
+            self.read_as,
+            tuple(self.averages[c] for c in indices),
+        )
+
+    def between(self, first: DateLike = None, last: DateLike = None) -> "Panel":
+        """Select the rows from `first` to `last`, both included; None = no bound.
+
+        Raises:
+            DataError: no row in between.
+        """
+        inside = np.ones(len(self), dtype=bool)
+        if first is not None:
+            inside &= self.dates >= to_day(first)
+        if last is not None:
+            inside &= self.dates <= to_day(last)
+        if not inside.any():
+            raise DataError(f"dates: expected rows between {first} and {last}; got {self.dates[0]} to {self.dates[-1]}")
+        return self._rows(inside)
+
+    def drop_empty_rows(self) -> "Panel":
+        """Drop the rows on which no symbol has a price; at least one row is kept.
+
+        >>> from torchcommodity import data
+        >>> len(data.embedded()), len(data.embedded()["HENRY_HUB"].drop_empty_rows())
+        (10411, 7436)
+        """
+        has_price = torch.isfinite(self.values.plain()).any(dim=1).numpy()
+        return self if has_price.all() or not has_price.any() else self._rows(has_price)
+
+    def _rows(self, mask: np.ndarray[Any, np.dtype[np.bool_]]) -> "Panel":
+        rows = torch.from_numpy(mask)
+        curve = None if self.curve is None else MetadataTensor(self.curve[rows])
+        deliveries = None if self.deliveries is None else self.deliveries[mask]
+        values = MetadataTensor(self.values.plain()[rows])
+        return replace(self, values=values, dates=self.dates[mask], curve=curve, deliveries=deliveries)
+
+    def with_contracts(self, contracts: Mapping[str, str | None]) -> "Panel":
+        """Declare symbols as front-month futures of products, or as spot (None); other symbols are unchanged.
+
+        >>> from torchcommodity import data
+        >>> data.embedded().with_contracts({"WTI": "CL"}).contracts
+        ('CL', None, None)
+        """
+        self.select(contracts or self.symbols)  # raises for an unknown symbol
+        merged = {**dict(zip(self.symbols, self.contracts)), **contracts}
+        return replace(self, contracts=tuple(merged.values()))
+
+    def with_averages(self, symbols: Iterable[str] | None = None) -> "Panel":
+        """Declare the prices of these symbols as averages of their period, those of all others as not.
+
+        Returns of averages are correlated: of a price that rose late in the month, a part of the rise reaches only the
+        next average. `forecast.fit` expects that part, see `training.moving_average`.
+
+        Args:
+            symbols: names; None = all symbols.
+
+        >>> from torchcommodity import data
+        >>> data.embedded(["WTI", "BRENT"]).with_averages(["BRENT"]).averages
+        (False, True)
+        """
+        names = self.symbols if symbols is None else tuple(symbols)
+        self.select(names or self.symbols)  # raises for an unknown symbol
+        return replace(self, averages=tuple(symbol in names for symbol in self.symbols))
+
+    def with_curve(self, curve: "Curve | torch.Tensor") -> "Panel":
+        """Add the closes of nearby contracts: a `Curve` of `data.read_curve`, or a tensor `(T, N, C)`.
+
+        A `Curve` is aligned by date and symbol: NaN where it has no close; its other rows and symbols are dropped.
+
+        Raises:
+            DataError: no row or symbol in common with the panel, or a curve of another series.
+        """
+        findings = self.findings
+        if isinstance(curve, Curve):
+            findings += (*curve.findings, *curve.check_end(self.dates, self.symbols))
+            curve = curve.align(self.dates, self.symbols)
+            check_same_series(curve, self.values.plain(), self.symbols)
+        return replace(self, curve=MetadataTensor(curve), findings=findings)
+
+    def rolls(self, ahead: int = 126) -> torch.Tensor:
+        """Flag the rows on which a column switches to its next contract; `(T + ahead, N)` int64.
+
+        The flag is the calendar month of the roll, or 0. It is set on the first row with a positive price on or after
+        the day of the rule, or on which the delivery month changes where it is known: the return of that row contains
+        the roll gap. A column without contract and delivery months has no flags. See `data.roll_months` for the rows
+        ahead.
+
+        >>> from torchcommodity import data
+        >>> wti = data.embedded(["WTI"]).between("2018-12-01", "2019-01-03").with_contracts({"WTI": "CL"})
+        >>> wti.dates[wti.rolls(ahead=0)[:, 0] > 0]
+        array(['2018-12-20'], dtype='datetime64[D]')
+        """
+        prices, flags = self.values.plain().detach().numpy(), self.roll_calendar(ahead).numpy()
+        return torch.from_numpy(np.stack([move_to_prices(flags[:, n], column) for n, column in enumerate(prices.T)], 1))
+
+    def roll_calendar(self, ahead: int = 126) -> torch.Tensor:
+        """`rolls` on the days of the roll, with or without a price: what is known of rolls without any price.
+
+        >>> from torchcommodity import data
+        >>> wti = data.embedded(["WTI"]).between("2018-12-01", "2019-01-03").with_contracts({"WTI": "CL"})
+        >>> wti.roll_calendar(ahead=0).shape == wti.values.shape
+        True
+        """
+        deliveries = [None] * len(self.symbols) if self.deliveries is None else list(self.deliveries.T)
+        columns = [roll_calendar(code, self.dates, months, ahead) for code, months in zip(self.contracts, deliveries)]
+        return torch.from_numpy(np.stack(columns, axis=1))
+
+    def open_days(self) -> torch.Tensor:
+        """Whether the market of each column is open on each row, by the exchange's calendar alone; `(T, N)` bool.
+
+        A daily panel of several exchanges has rows on which some of them are closed. A spot price, and a row of weekly
+        or monthly prices, is always open.
+
+        >>> from torchcommodity import data
+        >>> wti = data.embedded(["WTI"]).between("2018-12-20", "2018-12-27").with_contracts({"WTI": "CL"})
+        >>> bool(wti.open_days().all())  # the panel has no row on Christmas Day
+        True
+        """
+        columns = [
+            np.ones(len(self), dtype=bool)
+            if code is None or self.frequency != "daily"
+            else np.is_busday(self.dates, busdaycal=trading_calendar(code))
+            for code in self.contracts
+        ]
+        return torch.from_numpy(np.stack(columns, axis=1))
+
+    @property
+    def has_own_rolls(self) -> bool:
+        """Whether a column rolled on other days than by the rule of its exchange, as its `deliveries` tell."""
+        scheduled = replace(self, deliveries=None).roll_calendar(ahead=0)
+        return not torch.equal(self.roll_calendar(ahead=0), scheduled)
+
+    def equals(self, other: "Panel") -> bool:
+        """Whether two panels are equal, with NaN equal to NaN.
+
+        Values, dates, symbols, units, provenance, contracts, averages, curve and deliveries are compared; findings
+        are not.
+        """
+        return (
+            (self.symbols, self.units, self.provenance) == (other.symbols, other.units, other.provenance)
+            and (self.contracts, self.averages) == (other.contracts, other.averages)
+            and np.array_equal(self.dates, other.dates)
+            and same_values(self.values, other.values)
+            and same_values(self.curve, other.curve)
+            and same_months(self.deliveries, other.deliveries)
+        )
+
+    def to_pandas(self, layout: TableLayout = "wide") -> "pd.DataFrame":
+        """Copy the prices to a pandas DataFrame, NaN = missing.
+
+        Args:
+            layout: "wide": index `date`, one column per symbol; "long": columns `date`, `symbol`, `price` and `unit`,
+                one row per date and symbol, sorted by symbol and date.
+
+        >>> from torchcommodity import data
+        >>> data.embedded().to_pandas("long")[["symbol", "price", "unit"]].head(1).values.tolist()
+        [['WTI', 25.56, '$/bbl']]
+        """
+        import pandas as pd
+
+        if layout not in ("wide", "long"):
+            raise ValueError(f"to_pandas: layout must be wide or long; got {layout!r}")
+        prices = self.values.plain().detach().numpy().copy()
+        if layout == "wide":
+            index = pd.DatetimeIndex(self.dates, name="date")
+            frame: pd.DataFrame = pd.DataFrame(prices, index=index, columns=list(self.symbols))
+        else:
+            T, N = prices.shape
+            columns = {
+                "date": pd.DatetimeIndex(np.tile(self.dates, N)),
+                "symbol": np.repeat(np.array(self.symbols, dtype=object), T),
+                "price": prices.T.ravel(),
+                "unit": np.repeat(np.array(self.units, dtype=object), T),
+            }
+            frame = pd.DataFrame(columns)
+        return frame
+
+    def to_polars(self, layout: TableLayout = "wide") -> "pl.DataFrame":
+        """Copy the prices to a polars DataFrame with a `date` column; NaN = missing. Layouts as for `to_pandas`."""
+        import polars as pl
+
+        frame = self.to_pandas(layout)
+        frame = frame.reset_index() if layout == "wide" else frame
+        return pl.from_pandas(frame, nan_to_null=False).with_columns(pl.col("date").cast(pl.Date))
+
+    def sources(self) -> list[dict[str, str]]:
+        """Symbol, unit, contract ("" = spot) and provenance of each column as dictionaries, for JSON and tables."""
+        return [
+            {"symbol": symbol, "unit": unit, "contract": code or "", **asdict(record)}
+            for symbol, unit, code, record in zip(self.symbols, self.units, self.contracts, self.provenance)
+        ]
+
+    def credits(self) -> tuple[str, ...]:
+        """The credit lines of the columns, each once: show them wherever the prices are shown.
+
+        >>> from torchcommodity import data
+        >>> data.embedded().credits()
+        ('Source: U.S. Energy Information Administration (Aug 2026; petroleum products Dec 2025)',)
+        """
+        return tuple(dict.fromkeys(record.credit for record in self.provenance if record.credit))
+
+    def __repr__(self) -> str:
+        noun = "symbol" if len(self.symbols) == 1 else "symbols"
+        symbols = f"{len(self.symbols)} {noun}: {summarize_names(self.symbols, limit=6)}"
+        return f"Panel({len(self)} dates {self.dates[0]} to {self.dates[-1]}, {symbols})"
+
+
+def to_day(value: DateLike) -> np.datetime64:
+    try:
+        return np.datetime64(value, "D")
+    except ValueError:
+        raise DataError(f"date: expected YYYY-MM-DD; got {value!r}") from None

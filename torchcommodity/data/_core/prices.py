@@ -1,0 +1,25 @@
+"""Which prices a panel accepts: those that floating-point arithmetic can square and divide."""
+
+from typing import Any
+
+MAX_PRICE = 1e100  # the squares and ratios of prices up to it are finite
+
+
+def overflows(prices: Any) -> Any:
+    """Mask of prices, an array or a Tensor, with which floating-point arithmetic overflows or underflows.
+
+    Those are infinite ones, and magnitudes other than zero that are not between 1e-100 and 1e100.
+
+    >>> import torch
+    >>> overflows(torch.tensor([18.27, -1e300, 5e-324, 0.0, float("nan")], dtype=torch.float64)).tolist()
+    [False, True, True, False, False]
+    """
+    magnitude = abs(prices)
+    return (magnitude >= MAX_PRICE) | ((magnitude > 0) & (magnitude <= 1 / MAX_PRICE))
+
+
+def expected_range(price: float) -> str:
+    """What was expected and received of a price that overflows, to continue "expected ..."."""
+    if abs(price) == float("inf"):
+        return f"a finite price or NaN; got {price}"
+    return f"a price of zero or of a magnitude between {1 / MAX_PRICE:g} and {MAX_PRICE:g}; got {price:g}; correct it"

@@ -1,0 +1,131 @@
+"""The days on which a front-month series switches to the next contract, past and future."""
+
+from typing import Any
+
+import numpy as np
+
+from torchcommodity.data._core.arrays import Dates
+from torchcommodity.data._core.arrays import Months as Deliveries
+from torchcommodity.data._core.calendar import RowCalendar, row_calendar
+from torchcommodity.data._core.contracts import Contract, get_contract
+from torchcommodity.data._core.deliveries import expected_rolls, made_rolls
+from torchcommodity.data._core.errors import DataError
+
+Prices = np.ndarray[Any, np.dtype[np.float64]]
+Months = np.ndarray[Any, np.dtype[np.int64]]
+
+
+def roll_days(code: str, first: np.datetime64, last: np.datetime64) -> Dates:
+    """Roll days from `first` to `last`, both included: the first trading day of each new front contract.
+
+    They follow from the exchange's rule alone, without prices.
+
+    >>> roll_days("CL", np.datetime64("2020-04-01"), np.datetime64("2020-06-30")).astype(str).tolist()
+    ['2020-04-22', '2020-05-20', '2020-06-23']
+    """
+    contract = get_contract(code)
+    days = contract.roll_days(_deliveries(contract, first, last))
+    inside: Dates = days[(days >= first) & (days <= last)]
+    return inside
+
+
+def roll_months(code: str, dates: Dates, ahead: int = 126) -> Months:
+    """Flag the rows that begin a new front contract: the calendar month 1 ... 12 of the roll, or 0.
+
+    A roll is flagged on the first row on or after its day; one before the first row is not. The rows ahead are the next
+    business days of the exchange, or weeks or months if the dates are such, so that a flag depends on the rule and on
+    earlier rows, never on later ones.
+
+    Args:
+        code: an exchange product code, a key of `CONTRACTS`.
+        dates: `(T,)`, strictly increasing.
+        ahead: rows after the last one.
+
+    Returns:
+        `(T + ahead,)` int64. Where two rolls fall on one row (a gap in the dates), the month of the later one.
+
+    Raises:
+        DataError: an unknown code, dates that do not increase, `ahead` < 0.
+
+    Source: the rule of each product, `CONTRACTS[code].source`.
+
+    >>> rows = np.arange("2020-04-20", "2020-04-24", dtype="datetime64[D]")
+    >>> roll_months("CL", rows, ahead=0).tolist()
+    [0, 0, 4, 0]
+    """
+    rows = _rows(code, dates, ahead)
+    flags = np.zeros(len(rows), dtype=np.int64)
+    if len(rows):
+        days = roll_days(code, rows[0], rows[-1])
+        flags[np.searchsorted(rows, days)] = days.astype("datetime64[M]").astype(np.int64) % 12 + 1
+    return flags
+
+
+def roll_calendar(code: str | None, dates: Dates, deliveries: Deliveries | None, ahead: int) -> Months:
+    """Flags `(T + ahead,)` of a column: its own rolls where its delivery months `(T,)` are known, else `roll_months`.
+
+    A spot price (no code, no delivery months) has no rolls.
+    """
+    if deliveries is not None and not np.isnat(deliveries).all():
+        rows = _rows(code, dates, ahead)
+        flags = np.zeros(len(rows), dtype=np.int64)
+        rolls = np.append(
+            made_rolls(deliveries), len(dates) + expected_rolls(code, dates, deliveries, rows[len(dates) :])
+        )
+        flags[rolls] = rows[rolls].astype("datetime64[M]").astype(np.int64) % 12 + 1
+        return flags
+    if code is None:
+        return np.zeros(len(dates) + ahead, dtype=np.int64)
+    return roll_months(code, dates, ahead)
+
+
+def move_to_prices(flags: Months, prices: Prices) -> Months:
+    """Move each flag of a column with prices `(T,)` to the next row with a positive price.
+
+    A roll before the first price is dropped.
+    """
+    has_price = np.append(np.isfinite(prices) & (prices > 0), np.ones(len(flags) - len(prices), dtype=bool))
+    rows = np.flatnonzero(has_price)
+    rolls = np.flatnonzero(flags)
+    rolls = rolls[rolls >= rows[0]] if rows.size else rolls[:0]
+    index = np.searchsorted(rows, rolls)
+    in_range = index < rows.size
+    moved = np.zeros_like(flags)
+    moved[rows[index[in_range]]] = flags[rolls[in_range]]
+    return moved
+
+
+def check_contracts(contracts: tuple[str | None, ...], symbols: tuple[str, ...]) -> None:
+    """Raise a `DataError` unless each symbol has one known product code or None."""
+    if len(contracts) != len(symbols):
+        raise DataError(
+            f"panel: expected a contract or None for each of {len(symbols)} symbols; got {len(contracts)} contracts"
+        )
+    for code in contracts:
+        if code is not None:
+            get_contract(code)
+
+
+def _rows(code: str | None, dates: Dates, ahead: int) -> Dates:
+    """The dates, and `ahead` rows after them: business days of the exchange, or weeks or months."""
+    days = np.asarray(dates, dtype="datetime64[D]")
+    if days.ndim != 1 or np.isnat(days).any() or (np.diff(days) <= np.timedelta64(0, "D")).any():
+        raise DataError(f"rolls: expected strictly increasing dates (T,); got shape {days.shape}, {days[:3]} ...")
+    if ahead < 0:
+        raise DataError(f"rolls: expected ahead >= 0 rows; got {ahead}")
+    if not len(days):
+        raise DataError("rolls: expected at least one date; got none")
+    calendar = row_calendar(days)
+    if calendar.frequency == "daily":
+        calendar = RowCalendar("daily")  # contracts do not trade on weekends
+    following = calendar.following(days[-1], np.arange(1, ahead + 1), "CL" if code is None else code)
+    rows: Dates = np.concatenate([days, following])
+    return rows
+
+
+def _deliveries(contract: Contract, first: np.datetime64, last: np.datetime64) -> Dates:
+    """Delivery months of contracts that can expire between two days: at most two months before delivery."""
+    start, end = first.astype("datetime64[M]"), last.astype("datetime64[M]")
+    months = np.arange(start - np.timedelta64(1, "M"), end + np.timedelta64(3, "M"))
+    deliveries: Dates = months[np.isin(months.astype(np.int64) % 12 + 1, contract.delivery_months())]
+    return deliveries

@@ -1,0 +1,113 @@
+"""Build a panel from a grid: sort rows, merge duplicates by documented rules, reject conflicts."""
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from torchcommodity.data._core.arrays import Array
+from torchcommodity.data._core.errors import DataError, Finding, condense, make_finding
+from torchcommodity.data._core.panel import Panel
+from torchcommodity.data._core.provenance import Provenance
+from torchcommodity.data._quality.inspect import inspect
+from torchcommodity.data._sources.grid import Grid, Origin
+from torchcommodity.opkit import MetadataTensor
+
+
+def assemble(grid: Grid, origin: Origin, *, drop_empty: bool = True) -> Panel:
+    """Build the panel of a grid: sort the rows and merge rows of the same day.
+
+    With `drop_empty`, a symbol without any price is dropped and reported.
+
+    Raises:
+        DataError: two prices for one day and symbol; with `drop_empty`, no price at all.
+    """
+    findings = list(grid.findings) + _unsorted(grid)
+    rows, days, values = _merge_duplicates(grid, origin, findings)
+    dates, matrix, lines = _to_matrix(grid, rows, days, values)
+    has_price = ~np.isnan(matrix).all(axis=0) | (not drop_empty)
+    if not has_price.any():
+        raise DataError(f"{origin.label}: expected prices; got only missing ones in {len(lines)} rows")
+    empty = np.flatnonzero(~has_price)
+    findings += [make_finding("empty column", grid.symbols[column], value="no price") for column in empty]
+    panel = _panel(grid, origin, dates, matrix, np.flatnonzero(has_price))
+    return replace(panel, findings=condense([*findings, *inspect(panel, lines)]), read_as=grid.read_as)
+
+
+def _unsorted(grid: Grid) -> list[Finding]:
+    """One finding for all rows dated before the row above (in a long table, before the symbol's previous row)."""
+    order = np.arange(len(grid.days)) if grid.codes is None else np.argsort(grid.codes, kind="stable")
+    days, codes = grid.days[order], None if grid.codes is None else grid.codes[order]
+    steps = np.diff(days).astype(np.int64)
+    if codes is not None:
+        steps = np.where(np.diff(codes) == 0, steps, 0)
+    rows = order[1:][steps < 0]
+    if not rows.size:
+        return []
+    first, value = rows[np.argmin(grid.lines[rows])], "earlier than the row before it"
+    if len(rows) > 1 and not (steps > 0).any():  # as many vendors write them
+        return [make_finding("unsorted", "", value="rows are newest first")]
+    return [make_finding("unsorted", "", grid.days[first], grid.lines[first], value, len(rows))]
+
+
+def _merge_duplicates(grid: Grid, origin: Origin, findings: list[Finding]) -> tuple[Array, Array, Array]:
+    """Row numbers, days and values of the distinct rows, sorted by day (and symbol); appends to `findings`."""
+    keys = grid.days.astype(np.int64)
+    if grid.codes is not None:
+        keys = keys * len(grid.symbols) + grid.codes
+    order = np.argsort(keys, kind="stable")
+    repeated = np.concatenate([[False], np.diff(keys[order]) == 0])
+    rows, original = order[~repeated], order[~repeated][np.cumsum(~repeated) - 1]
+    values = grid.values
+    if repeated.any():
+        values = values.copy()
+        for row, first in zip(order[repeated], original[repeated]):
+            findings.append(_merge(grid, values, int(first), int(row), origin))
+    return rows, grid.days[rows], values[rows]
+
+
+def _merge(grid: Grid, values: Array, first: int, row: int, origin: Origin) -> Finding:
+    """Fill missing prices of row `first` from the later `row` of the same day; two different prices are an error."""
+    old, new = values[first], grid.values[row]
+    if (conflict := np.flatnonzero((old != new) & ~np.isnan(old) & ~np.isnan(new))).size:
+        column = int(conflict[0])
+        symbol = grid.symbols[column if grid.codes is None else grid.codes[row]]
+        raise DataError(
+            f"{origin.at(int(grid.lines[row]))}: {symbol!r}: expected one price for {grid.days[row]}; "
+            f"got {new[column]:g} after {old[column]:g} ({origin.row_word} {grid.lines[first]})"
+        )
+    symbol = "" if grid.codes is None else grid.symbols[grid.codes[row]]
+    completes = bool((np.isnan(old) & ~np.isnan(new)).any())
+    values[first] = np.where(np.isnan(old), new, old)
+    kind, verb = ("split row", "completes") if completes else ("duplicate", "repeats")
+    value = f"{verb} {origin.row_word} {grid.lines[first]}"
+    return make_finding(kind, symbol, grid.days[row], int(grid.lines[row]), value)
+
+
+def _to_matrix(grid: Grid, rows: Array, days: Array, values: Array) -> tuple[Array, Array, Array]:
+    """Dates `(T,)`, prices `(T, N)` and line numbers `(T, N)`."""
+    if grid.codes is None:
+        lines = np.broadcast_to(grid.lines[rows, None], values.shape)
+        return days, values, lines
+    dates, row_of_day = np.unique(days, return_inverse=True)
+    shape, codes = (len(dates), len(grid.symbols)), grid.codes[rows]
+    matrix, lines = np.full(shape, np.nan), np.zeros(shape, dtype=np.int64)
+    matrix[row_of_day, codes], lines[row_of_day, codes] = values[:, 0], grid.lines[rows]
+    return dates, matrix, lines
+
+
+def _panel(grid: Grid, origin: Origin, dates: Array, matrix: Array, columns: Array) -> Panel:
+    units = grid.units or ("",) * len(grid.symbols)
+    sources = grid.sources or ("",) * len(grid.symbols)
+    return Panel(
+        MetadataTensor(torch.from_numpy(np.ascontiguousarray(matrix[:, columns]))),
+        dates,
+        tuple(grid.symbols[c] for c in columns),
+        tuple(units[c] for c in columns),
+        tuple(_provenance(origin, sources[c], grid.symbols[c]) for c in columns),
+    )
+
+
+def _provenance(origin: Origin, source: str, symbol: str) -> Provenance:
+    location = origin.location or origin.label
+    return Provenance(source or origin.publisher, location, origin.license, origin.retrieved, origin.sha256, symbol)

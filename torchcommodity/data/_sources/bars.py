@@ -1,0 +1,125 @@
+"""Bars: open, high, low, close and volume, for indicators that need more than the close."""
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from torchcommodity.data._core.errors import DataError
+from torchcommodity.data._core.panel import Panel
+from torchcommodity.data._core.provenance import utc_now
+from torchcommodity.data._sources.assemble import assemble
+from torchcommodity.data._sources.formats import DateOrder, Decimal, ReadOptions, field_names
+from torchcommodity.data._sources.grid import Origin
+from torchcommodity.data._sources.tables import Table, read_frame
+from torchcommodity.data._sources.tables.open_table import open_table
+from torchcommodity.data._sources.to_grid import to_grid
+
+MULTIPLES = {"K": "e3", "M": "e6", "B": "e9"}  # of volumes such as 183.40K
+
+
+@dataclass(frozen=True, eq=False)
+class Bars:
+    """Open, high, low and close `(T, N)` of N symbols on T dates, float64, NaN = missing, in the units of the source.
+
+    Args:
+        dates: `(T,) datetime64[D]`, strictly increasing.
+        symbols: N names.
+        open: first price of the day.
+        high: highest price.
+        low: lowest price.
+        close: settlement or last price, as `read` chooses it.
+        volume: traded contracts or units; None = the source has none.
+        open_interest: contracts open at the end of the day; None = the source has none.
+    """
+
+    dates: np.ndarray[Any, np.dtype[np.datetime64]]
+    symbols: tuple[str, ...]
+    open: torch.Tensor
+    high: torch.Tensor
+    low: torch.Tensor
+    close: torch.Tensor
+    volume: torch.Tensor | None = None
+    open_interest: torch.Tensor | None = None
+
+
+def read_bars(
+    source: Any,
+    symbols: Sequence[str] | None = None,
+    *,
+    format: str | None = None,
+    column: str | None = None,
+    decimal: Decimal | None = None,
+    date_order: DateOrder | None = None,
+) -> Bars:
+    """Read open, high, low, close, volume and open interest from a file or a frame.
+
+    Args:
+        source: a file, an object, a database table or a query, as for `read`; or a frame, as for `to_panel`.
+        symbols: read only these, in this order; default: all.
+        format, decimal, date_order: as for `read`.
+        column: the column of `close`; default: the settlement, else the close.
+
+    Raises:
+        DataError: no columns open, high and low; data that cannot be trusted, as for `read`; an unknown symbol.
+        TypeError: another type of source.
+
+    >>> import pandas as pd
+    >>> from torchcommodity import ops
+    >>> days = pd.bdate_range("2024-01-02", periods=3, name="Date")
+    >>> frame = pd.DataFrame({"Open": [71.7, 70.4, 73.0], "High": [73.6, 73.2, 74.0], "Low": [70.1, 69.3, 71.9]}, days)
+    >>> bars = read_bars(frame.assign(Close=[70.38, 72.7, 72.19], Volume=[293361, 351912, 312004]))
+    >>> ops.indicators.trange(bars.high, bars.low, bars.close).squeeze(1).tolist()
+    [nan, 3.9000000000000057, 2.0999999999999943]
+    """
+    table, origin = _open(source)
+    names = field_names(table)
+    if missing := [field for field in ("open", "high", "low") if field not in names]:
+        got = ", ".join(name for name in table.names[:12] if name)
+        raise DataError(f"{table.header}: expected the columns open, high and low; got none for {missing[0]} in {got}")
+    options = ReadOptions(format, column, decimal, date_order)
+    close = _panel(table, origin, options)
+    fields = {field: _values(table, origin, replace(options, column=name)) for field, name in names.items()}
+    columns = _positions(close, symbols)
+    parts = {field: values[:, columns] for field, values in fields.items()}
+    return Bars(close.dates, tuple(close.symbols[n] for n in columns), close=close.values.plain()[:, columns], **parts)
+
+
+def _open(source: Any) -> tuple[Table, Origin]:
+    if isinstance(source, (str, os.PathLike)):
+        table, origin = open_table(source)
+    else:
+        origin = Origin("read_bars", location="memory", retrieved=utc_now(), row_word="row")
+        if (frame := read_frame(source, origin)) is None:
+            raise TypeError(f"read_bars: source must be a path or a frame; got {type(source).__name__}")
+        table = frame
+    amounts = set(field_names(table, ("volume", "open_interest")).values())
+    return _expand_amounts(table, amounts), origin
+
+
+def _expand_amounts(table: Table, names: Iterable[str]) -> Table:
+    """Volumes such as `183.40K` as `183.40e3`."""
+    columns = list(table.columns)
+    for n, column in enumerate(columns):
+        if column.name in names and isinstance(column.cells, list):
+            cells = [re.sub("[KMB]$", lambda match: MULTIPLES[match[0]], cell.strip()) for cell in column.cells]
+            columns[n] = replace(column, cells=cells)
+    return replace(table, columns=tuple(columns))
+
+
+def _panel(table: Table, origin: Origin, options: ReadOptions) -> Panel:
+    return assemble(to_grid(table, origin, options), origin, drop_empty=False)
+
+
+def _values(table: Table, origin: Origin, options: ReadOptions) -> torch.Tensor:
+    return _panel(table, origin, options).values.plain()
+
+
+def _positions(panel: Panel, symbols: Sequence[str] | None) -> list[int]:
+    """The columns of symbols; an unknown one is a `DataError`."""
+    selected = panel if symbols is None else panel.select(symbols)
+    return [panel.symbols.index(symbol) for symbol in selected.symbols]

@@ -1,0 +1,128 @@
+"""Read a table of a DuckDB or SQLite file to a `pyarrow.Table`."""
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from torchcommodity.data._core.errors import DataError, summarize_names
+
+LOCKED: dict[str, str | bool | int | float | list[str]] = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "lock_configuration": "true",
+}  # no extension is fetched or loaded, and SQL cannot change that
+BATCH = 65_536  # rows
+
+
+def read_duckdb(path: Path, name: str, label: str, max_bytes: int) -> Any:
+    """A table or view of a DuckDB file, opened read-only; without a name, the only one.
+
+    A view cannot read other files.
+
+    Raises:
+        DataError: no such table, several and no name, or a file that cannot be opened.
+    """
+    listed = (
+        "SELECT schema_name, table_name FROM duckdb_tables() WHERE NOT internal UNION ALL "
+        "SELECT schema_name, view_name FROM duckdb_views() WHERE NOT internal ORDER BY ALL"
+    )
+    config = {**LOCKED, "enable_external_access": "false"}
+    with (
+        readable_errors(label, "a DuckDB file that can be opened"),
+        duckdb.connect(str(path.absolute()), read_only=True, config=config) as connection,
+    ):
+        tables = {
+            table if schema == "main" else f"{schema}.{table}": f"{quote(schema)}.{quote(table)}"
+            for schema, table in connection.execute(listed).fetchall()
+        }
+        chosen = tables[choose_table(tables, name, label)]
+        return fetch(connection.sql(f"SELECT * FROM {chosen}"), label, max_bytes)
+
+
+def read_sqlite(path: Path, name: str, label: str, max_bytes: int) -> Any:
+    """A table or view of an SQLite file, opened read-only; without a name, the only one. See `read_duckdb`."""
+    listed = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%'"
+    with (
+        readable_errors(label, "an SQLite file that can be opened"),
+        closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection,
+    ):
+        tables = [row[0] for row in connection.execute(listed)]
+        cursor = connection.execute(f"SELECT * FROM {quote(choose_table(tables, name, label))}")
+        names = [column[0] for column in cursor.description]
+        rows = _limited(iter(lambda: cursor.fetchmany(BATCH), []), label, max_bytes)
+        columns = list(zip(*(row for batch in rows for row in batch))) or [()] * len(names)
+        return pa.table([_sqlite_column(list(column)) for column in columns], names=names)
+
+
+def choose_table(tables: Iterable[str], name: str, label: str) -> str:
+    """The table `name`, or the only one.
+
+    >>> choose_table(["spot"], "", "oil.duckdb")
+    'spot'
+    """
+    names = list(tables)
+    if not name and len(names) == 1:
+        return names[0]
+    if name in names:
+        return name
+    known = summarize_names(names, limit=20) or "none"
+    hint = f"{label.removesuffix(f':{name}')}:TABLE"
+    got = repr(name) if name else "no name"
+    raise DataError(f"{label}: expected {hint} with one of its tables ({known}); got {got}")
+
+
+def quote(name: str) -> str:
+    """Quote the name of a table in SQL.
+
+    >>> quote("my prices")
+    '"my prices"'
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+def fetch(relation: Any, label: str, max_bytes: int) -> Any:
+    """The rows of a DuckDB relation as a `pyarrow.Table`; more than `max_bytes` are a `DataError`."""
+    reader = pa.RecordBatchReader.from_stream(relation)
+    batches, size = [], 0
+    for batch in reader:
+        batches.append(batch)
+        size += batch.nbytes
+        _check_size(size, label, max_bytes)
+    return pa.Table.from_batches(batches, reader.schema)
+
+
+def _limited(batches: Iterator[list[Any]], label: str, max_bytes: int) -> Iterator[list[Any]]:
+    rows = 0
+    for batch in batches:
+        rows += len(batch)
+        _check_size(8 * rows * len(batch[0]), label, max_bytes)
+        yield batch
+
+
+def _check_size(size: int, label: str, max_bytes: int) -> None:
+    if size > max_bytes:
+        raise DataError(f"{label}: expected at most {max_bytes} bytes; got more (select fewer rows)")
+
+
+def _sqlite_column(cells: list[Any]) -> Any:
+    """Numbers as numbers; a column of several types, which SQLite allows, as text."""
+    kinds = {type(cell) for cell in cells} - {type(None)}
+    if kinds <= {int, float}:
+        return pa.array(cells, pa.float64())
+    return pa.array([None if cell is None else str(cell) for cell in cells], pa.string())
+
+
+@contextmanager
+def readable_errors(label: str, expected: str) -> Iterator[None]:
+    """Turn the errors of DuckDB, SQLite and Arrow into a `DataError`."""
+    try:
+        yield
+    except (duckdb.Error, sqlite3.Error, pa.ArrowException) as error:
+        reason = str(error).splitlines()[0]
+        hint = " (another process is writing to it)" if "Conflicting lock" in reason else ""
+        raise DataError(f"{label}: expected {expected}; got {reason}{hint}") from None

@@ -1,0 +1,133 @@
+"""`to_covariates`: values by date, or a table of vintages, as `Covariates`."""
+
+import os
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from torchcommodity.data._core.arrays import Dates
+from torchcommodity.data._core.errors import DataError, summarize_names
+from torchcommodity.data._core.panel import Panel
+from torchcommodity.data._covariates.covariate import IN_ADVANCE, VINTAGES, Covariate, Transform, Values
+from torchcommodity.data._covariates.covariates import Covariates
+from torchcommodity.data._covariates.release import add_lag, first_day
+from torchcommodity.data._sources.columns.columns import to_days, to_price_matrix, to_texts, to_times
+from torchcommodity.data._sources.grid import Origin
+from torchcommodity.data._sources.tables import read_frame
+from torchcommodity.data._sources.tables.open_table import open_table
+from torchcommodity.data._sources.tables.table import Table
+from torchcommodity.data._to_panel import to_panel
+
+DATE, PUBLISHED, NAME = ("date", "observation_date"), ("published", "realtime_start"), ("symbol", "series", "name")
+IGNORED = ("realtime_end",)  # `realtime_*` are ALFRED's
+
+
+class Observations(NamedTuple):
+    """Values of one column as read; `published` is None where the source does not state it."""
+
+    name: str
+    dates: Dates
+    values: Values
+    published: Dates | None = None
+
+
+def to_covariates(
+    source: Any,
+    *,
+    lag: str | None = None,
+    known_future: bool = False,
+    transform: Transform | Mapping[str, Transform] = "level",
+) -> Covariates:
+    """Convert values by date to covariates, each used only from the day of its publication.
+
+    State when the values were published, in one of three ways:
+
+    - `lag`: days after their date, such as "7D" (calendar days) or "5B" (business days, Monday to Friday). "0D" is for
+      what is known on the evening of its date, such as the close of an index.
+    - a column `published` (or ALFRED's `realtime_start`) beside `date`: one row for each value and revision. With an
+      hour, the value is used from the next day on.
+    - `known_future`: calendar variables and scheduled events, whose future values are known at every row.
+
+    Args:
+        source: a frame or file with a column `date`, or dates as index, and a column for each variable, or the columns
+            `symbol` and `value`; a `Panel`, or a source of `read`, such as "fred:VIXCLS". Missing values publish
+            nothing.
+        lag: see above.
+        known_future: see above.
+        transform: how the columns enter the variance, see `Covariates.variances`: for all of them, or by name.
+
+    Raises:
+        TypeError: another type of source.
+        DataError: none or several of the three ways; a value that is negative, or zero where a logarithm or a
+            volatility is taken; two values of one date published on one day; data that cannot be read.
+
+    >>> import pandas as pd
+    >>> from torchcommodity import data
+    >>> vintages = pd.DataFrame(
+    ...     {"date": ["2024-01-05"] * 2, "published": ["2024-01-10", "2024-01-17"], "STOCKS": [425.1, 424.8]}
+    ... )
+    >>> data.to_covariates(vintages).as_of(["2024-01-09", "2024-01-10", "2024-01-17"]).values.ravel().tolist()
+    [nan, 425.1, 424.8]
+    """
+    columns = _read(source)
+    stated = (lag is not None, known_future, columns[0].published is not None)
+    if sum(stated) != 1:
+        ways = ("lag='7D' (--lag)", "known_future=True (--known-future)", "a column published")
+        got = " and ".join(way for way, is_stated in zip(ways, stated) if is_stated) or "none of them"
+        raise DataError(f"covariates: state when values were published, by one of {', '.join(ways)}; got {got}")
+    names = [column.name for column in columns]
+    transforms = dict.fromkeys(names, transform) if isinstance(transform, str) else transform
+    if unknown := [name for name in transforms if name not in names]:
+        raise DataError(f"covariates: transform: expected names among {summarize_names(names)}; got {unknown[0]!r}")
+    return Covariates(tuple(_covariate(column, lag, transforms.get(column.name, "level")) for column in columns))
+
+
+def _covariate(column: Observations, lag: str | None, transform: Transform) -> Covariate:
+    name, dates, values, published = column
+    if published is not None:
+        return Covariate(name, dates, published, values, VINTAGES, transform)
+    if lag is None:
+        return Covariate(name, dates, dates, values, IN_ADVANCE, transform)
+    return Covariate(name, dates, add_lag(dates, lag), values, f"lag {lag}", transform)
+
+
+def _read(source: Any) -> list[Observations]:
+    origin = Origin("covariates", row_word="row")
+    if isinstance(source, (str, os.PathLike)) and os.path.isfile(source):
+        return _from_table(*open_table(source))
+    if not isinstance(source, Panel) and (table := read_frame(source, origin)) is not None:
+        return _from_table(table, origin)
+    panel = to_panel(source, operation="covariates")
+    values = panel.values.plain().numpy().T
+    return [_known(Observations(name, panel.dates, x)) for name, x in zip(panel.symbols, values)]
+
+
+def _from_table(table: Table, origin: Origin) -> list[Observations]:
+    published, name = _find(table, PUBLISHED), _find(table, NAME)
+    by_type = [n for n, column in enumerate(table.columns) if column.is_time and n != published]
+    date = _find(table, DATE)
+    date = (by_type or [0])[0] if date is None else date
+    ignored = {date, published, name, *(n for n, label in enumerate(table.names) if label in IGNORED)}
+    rest = [column for n, column in enumerate(table.columns) if n not in ignored]
+    if not rest or (name is not None and len(rest) > 1):
+        expected = "columns of values" if name is None else "one column of values beside the names"
+        raise DataError(f"{table.header}: expected dates and {expected}; got {summarize_names(table.names)}")
+    dates, values = to_days(table.columns[date], table, origin), to_price_matrix(rest, table, origin)
+    days = None if published is None else first_day(to_times(table.columns[published], table, origin))
+    if name is None:
+        return [_known(Observations(column.name, dates, x, days)) for column, x in zip(rest, values.T)]
+    names = np.array(to_texts(table.columns[name], table))
+    columns = [(label, np.where(names == label, values[:, 0], np.nan)) for label in dict.fromkeys(names.tolist())]
+    return [_known(Observations(label, dates, x, days)) for label, x in columns]
+
+
+def _known(column: Observations) -> Observations:
+    """Without missing values."""
+    known = np.isfinite(column.values)
+    published = None if column.published is None else column.published[known]
+    return Observations(column.name, column.dates[known], column.values[known], published)
+
+
+def _find(table: Table, names: tuple[str, ...]) -> int | None:
+    return next((n for n, name in enumerate(table.names) if name.lower() in names), None)
