@@ -1,12 +1,15 @@
-"""Real prices for tests, settings of hypothesis, and no access to the user's own files."""
+"""Real prices for tests, what is made once for all parallel processes, and no access to the user's own files."""
 
 import itertools
 import os
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+from filelock import FileLock
 from hypothesis import settings
 
 # scripts, in processes of their own: without this library's kernels, on a GPU (`make test-cuda`), beside other versions
@@ -16,6 +19,45 @@ collect_ignore_glob = ["without_float64/[!t]*.py"]
 
 settings.register_profile("torchcommodity", deadline=None, print_blob=True)
 settings.load_profile("torchcommodity")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of Ray come first, so that one of the parallel processes runs them all, on one cluster."""
+    items.sort(key=lambda item: item.get_closest_marker("cluster") is None)
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[Path], object]], Path]:
+    """once(name, write): path of the file or folder that `write(path)` makes, in the first process that asks for it."""
+    root = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        root = root.parent  # of all parallel processes
+
+    def path_of(name: str, write: Callable[[Path], object]) -> Path:
+        path, unfinished = root / "once" / name, root / "unfinished" / name
+        path.parent.mkdir(exist_ok=True)
+        unfinished.parent.mkdir(exist_ok=True)
+        with FileLock(f"{unfinished}.lock"):
+            if not path.exists():
+                write(unfinished)
+                unfinished.rename(path)
+        return path
+
+    return path_of
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Any]:
+    """A cluster of Ray with one node of one core; a test removes the nodes that it adds."""
+    pytest.importorskip("ray")
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of Ray itself
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        from ray.cluster_utils import Cluster
+
+        cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    yield cluster
+    cluster.shutdown()
 
 
 @pytest.fixture(scope="session")

@@ -28,8 +28,8 @@ def forecaster(prices: data.Panel) -> Forecaster:
 
 
 @pytest.fixture(scope="session")
-def artifact_file(forecaster: Forecaster, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return export(forecaster, tmp_path_factory.mktemp("artifact") / "small.pt2")
+def artifact_file(forecaster: Forecaster, once: Callable[..., Path]) -> Path:
+    return once("batch.pt2", lambda path: export(forecaster, path))
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,6 @@
 """`batch.run` on Ray: the results of the local run, in ranges of panels, from two nodes, and after one is lost."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -29,18 +29,6 @@ def table(windows: Windows, tmp_path: Path) -> Path:
     rows["panel"] = rows["panel"].where(rows["panel"] != "p3")
     rows.sample(frac=1, random_state=0).to_parquet(tmp_path / "p.parquet", index=False)
     return tmp_path / "p.parquet"
-
-
-@pytest.fixture
-def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Two nodes of one core each."""
-    pytest.importorskip("ray")
-    from ray.cluster_utils import Cluster
-
-    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
-    yield cluster
-    cluster.shutdown()
 
 
 def tables(out: Path) -> list[pd.DataFrame]:
@@ -78,7 +66,11 @@ def test_run_on_ray_equals_the_local_run(
             cluster.remove_node(node, allow_graceful=False)
 
     progress = lose_node if lost else None
-    batch.run(artifact, table, tmp_path / "ray.duckdb", executor="ray", address=cluster.address, progress=progress)
+    try:
+        batch.run(artifact, table, tmp_path / "ray.duckdb", executor="ray", address=cluster.address, progress=progress)
+    finally:
+        if node in cluster.worker_nodes:
+            cluster.remove_node(node)
     monkeypatch.setattr(_ranges, "BLOCK_ROWS", 200)
     batch.run(artifact, table, tmp_path / "local.duckdb")
     for ours, expected in zip(tables(tmp_path / "ray.duckdb"), tables(tmp_path / "local.duckdb")):

@@ -33,18 +33,20 @@ def prices(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def fitted(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model fitted on the embedded prices of WTI, 2012 to 2016."""
-    folder = tmp_path_factory.mktemp("fitted")
-    embedded(["WTI"]).between("2012-01-01", "2016-12-31").to_pandas().to_csv(folder / "prices.csv")
-    result = run("fit", "--data", folder / "prices.csv", "--out", folder / "model.safetensors")
-    assert result.exit_code == 0, result.output
-    return folder / "model.safetensors"
+def fitted(run: Run, once: Callable[..., Path]) -> Path:
+    """A model fitted on the embedded prices of WTI, 2012 to 2016; next to it the command `export` has written it."""
+
+    def write(folder: Path) -> None:
+        folder.mkdir()
+        embedded(["WTI"]).between("2012-01-01", "2016-12-31").to_pandas().to_csv(folder / "prices.csv")
+        result = run("fit", "--data", folder / "prices.csv", "--out", folder / "model.safetensors")
+        assert result.exit_code == 0, result.output
+        result = run("export", folder / "model.safetensors", "--quiet")
+        assert (result.exit_code, result.output) == (0, "")
+
+    return once("fitted", write) / "model.safetensors"
 
 
 @pytest.fixture(scope="session")
-def artifact(run: Run, fitted: Path) -> Path:
-    """The fitted model, exported next to it, where the command writes by default."""
-    result = run("export", fitted, "--quiet")
-    assert (result.exit_code, result.output) == (0, "")
+def artifact(fitted: Path) -> Path:
     return fitted.with_suffix(".pt2")

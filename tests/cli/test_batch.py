@@ -58,8 +58,6 @@ def test_batch_rejects_other_endings_and_options_without_meaning(
     assert "nosuch.parquet" in error(run("batch", fitted, "--data", "nosuch.parquet"))
 
 
-@pytest.mark.slow
-@pytest.mark.export
 def test_batch_with_an_exported_model_equals_the_fitted_one(
     run: Run, fitted: Path, artifact: Path, panels: Path
 ) -> None:

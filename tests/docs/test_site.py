@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from html import unescape
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -30,12 +30,13 @@ def public_modules(folder: Path, prefix: str = "") -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
-    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)  # --quiet hides warnings
-    assert process.returncode == 0, process.stdout + process.stderr
-    return folder
+def site(once: Callable[..., Path]) -> Path:
+    def build(folder: Path) -> None:
+        command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
+        process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        assert process.returncode == 0, process.stdout + process.stderr  # without --quiet, which hides warnings
+
+    return once("site", build)
 
 
 def text_of(page: Path) -> str:

@@ -1,5 +1,6 @@
 """A small forecaster and its pt2 artifact, shared by all tests of the package."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -36,8 +37,8 @@ def forecaster(panel: Panel) -> Forecaster:
 
 
 @pytest.fixture(scope="package")
-def pt2_file(forecaster: Forecaster, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return export(forecaster, tmp_path_factory.mktemp("export") / "small.pt2")
+def pt2_file(forecaster: Forecaster, once: Callable[..., Path]) -> Path:
+    return once("small.pt2", lambda path: export(forecaster, path))
 
 
 @pytest.fixture(scope="package")

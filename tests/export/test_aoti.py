@@ -33,7 +33,6 @@ ROOT = Path(__file__).parents[2]
 FAST_COMPILE = {"aot_inductor.compile_wrapper_opt_level": "O0"}
 
 
-@pytest.mark.slow
 @pytest.mark.export
 @pytest.mark.skipif(
     shutil.which("g++") is None or not native_libraries(), reason="needs a compiler and the native library"

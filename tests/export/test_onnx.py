@@ -19,7 +19,7 @@ from torchcommodity.forecast import Forecaster
 
 pytest.importorskip("onnxruntime")
 pytest.importorskip("onnxscript")
-pytestmark = [pytest.mark.slow, pytest.mark.export]
+pytestmark = pytest.mark.export
 
 WITHOUT_TORCH = """
 import json, sys
@@ -38,8 +38,8 @@ LAST = "2016-12-26"
 
 
 @pytest.fixture(scope="module")
-def onnx_file(forecaster: Forecaster, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return export(forecaster, tmp_path_factory.mktemp("onnx") / "small.onnx", "onnx")
+def onnx_file(forecaster: Forecaster, once: Callable[..., Path]) -> Path:
+    return once("small.onnx", lambda path: export(forecaster, path, "onnx"))
 
 
 def test_onnx_equals_predict_with_and_without_torch(

@@ -5,6 +5,7 @@ import signal
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -15,9 +16,8 @@ from torchcommodity.training import LOCAL, Executor, FitConfig, make_executor
 
 
 @pytest.fixture(scope="module")
-def ray() -> Iterator[Executor]:
-    pytest.importorskip("ray")
-    with make_executor("ray") as executor:
+def ray(cluster: Any) -> Iterator[Executor]:
+    with make_executor("ray", cluster.address) as executor:
         yield executor
 
 
@@ -55,6 +55,16 @@ def test_ray_executor_retries_a_task_whose_worker_is_killed(ray: Executor, tmp_p
 def test_ray_executor_raises_the_exception_of_the_task(ray: Executor) -> None:
     with pytest.raises(ValueError, match=r"^expected another value; got 3$"):
         list(ray.map(raise_error, [3]))
+
+
+def test_make_executor_starts_a_local_cluster_without_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    ray = pytest.importorskip("ray")
+    calls: list[tuple[str, str | None]] = []
+    monkeypatch.setattr(ray, "init", lambda address=None, **_: calls.append(("init", address)))
+    monkeypatch.setattr(ray, "shutdown", lambda: calls.append(("shutdown", None)))
+    with make_executor("ray"):
+        assert calls == [("init", "local")]
+    assert calls[1:] == [("shutdown", None)]
 
 
 def test_make_executor_rejects_address_with_local_executor() -> None:

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from torchcommodity.data import CONTRACTS, Finding, Panel, embedded
-from torchcommodity.export import Artifact, Metadata, RawPriceForecaster, export, make_metadata
+from torchcommodity.export import Artifact, Metadata, RawPriceForecaster, make_metadata
 from torchcommodity.forecast import fit
 from torchcommodity.serve.dashboard import Dashboard, empty_document, make_document
 from torchcommodity.serve.dashboard._past_forecasts import OUTCOME_ROWS
@@ -65,9 +65,8 @@ def quantiles(artifact: Artifact, panel: Panel) -> torch.Tensor:  # (H, N, Q)
 
 @pytest.mark.slow
 @pytest.mark.export
-def test_past_forecasts_equal_an_exported_artifact_on_truncated_prices(tmp_path: Path) -> None:
-    wti = embedded(["WTI"]).between("2015-01-01", "2018-12-31")
-    artifact = Artifact.load(export(fit(wti), tmp_path / "wti.pt2"))
+def test_past_forecasts_equal_an_exported_artifact_on_truncated_prices(wti_file: Path) -> None:
+    wti, artifact = embedded(["WTI"]).between("2015-01-01", "2018-12-31"), Artifact.load(wti_file)
     document = make_document(artifact, wti, "embedded", TODAY)
     prices = outcome_prices(wti)
     for h, rows in enumerate(artifact.metadata.horizons):

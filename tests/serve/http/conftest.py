@@ -1,14 +1,17 @@
-"""The artifact that the servers of these tests serve."""
+"""A server that the tests of a file share."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from running_server import PANEL
-
-from torchcommodity import forecast
-from torchcommodity.export import export
+from running_server import RunningServer
 
 
-@pytest.fixture(scope="session")
-def artifact(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return export(forecast.fit(PANEL), tmp_path_factory.mktemp("serve") / "wti.pt2")
+@pytest.fixture(scope="module")
+def server(wti_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    running = RunningServer(wti_file, tmp_path_factory.mktemp("server"), "--live", "2", "--spare")
+    try:
+        running.wait_until_healthy()
+        yield running
+    finally:
+        running.stop()

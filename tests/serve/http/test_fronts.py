@@ -31,8 +31,8 @@ def metric(server: RunningServer, name: str) -> float:
 
 
 @pytest.fixture(scope="module")
-def server(artifact: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    running = RunningServer(artifact, tmp_path_factory.mktemp("fronts"), "--fronts", "2")
+def server(wti_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    running = RunningServer(wti_file, tmp_path_factory.mktemp("fronts"), "--fronts", "2")
     try:
         running.wait_until_healthy()
         wait_for(lambda: metric(running, "torchcommodity_workers_ready") == 2)
@@ -53,8 +53,8 @@ def test_serve_refuses_the_port_of_another_server_also_with_several_fronts(tmp_p
 
 @pytest.mark.slow
 @pytest.mark.process
-def test_sigterm_while_loading_ends_all_fronts(artifact: Path, tmp_path: Path) -> None:
-    running = RunningServer(artifact, tmp_path, "--fronts", "2")
+def test_sigterm_while_loading_ends_all_fronts(wti_file: Path, tmp_path: Path) -> None:
+    running = RunningServer(wti_file, tmp_path, "--fronts", "2")
     try:
         wait_for(running.child_pids)
         running.process.send_signal(signal.SIGTERM)
