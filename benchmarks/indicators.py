@@ -188,10 +188,10 @@ def sentences(timings: dict[str, Timings]) -> str:
     ratios = {name: row[1000].backward_ratio for name, row in timings.items()}
     passes = {name: ratio for name, ratio in ratios.items() if ratio is not None}
     return (
-        f"The {len(timings)} indicators that TA-Lib has too run at {_extreme(min, wide)} to "
+        f"The {len(timings)} functions of TA-Lib run at {_extreme(min, wide)} to "
         f"{_extreme(max, wide)} of its speed on (2500, 1000) float32, median {_median(wide)}; on a single column at "
         f"{_extreme(min, single)} to {_extreme(max, single)}, median {_median(single)}.\n"
-        f"A backward pass takes {_median(passes)} the time of the forward pass in the median, at worst "
+        f"A backward pass takes {_median(passes)} the time of a forward pass in the median, at most "
         f"{_extreme(max, passes)} ([every row](docs/results/indicators.md))."
     )
 

@@ -112,7 +112,7 @@ def readme(rows: Rows, note: str) -> str:
         f"Of [all {len(ordered)} settings](docs/results/speed.md), each beside its fastest peer, the median speedup is "
         f"{median(map(speedup, ordered)):.1f}x and the lowest {speedup(ordered[0]):.1f}x ({ordered[0][0]})."
     )
-    return "\n\n".join([format_table(HEADS[:-1], shown), others, note])
+    return f"{format_table(HEADS[:-1], shown)}\n\n{others}\n{note}"
 
 
 def environment(bandwidth: float, threads: int, runs: int) -> str:

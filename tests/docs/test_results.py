@@ -4,6 +4,7 @@ import csv
 import importlib.util
 import re
 from pathlib import Path
+from statistics import median
 from types import ModuleType
 
 import pytest
@@ -75,3 +76,48 @@ def test_long_tables_of_results_are_data_files() -> None:
     }
     assert [name for name, length in lengths.items() if length > 45] == []
     assert {file.stem.partition("-")[0] for file in FILES} == {"cuda", "indicators", "talib"}
+
+
+def test_readme_states_the_speeds_of_the_results(tables: ModuleType) -> None:
+    """Eight operators beside their fastest peers, one of them slower; median and lowest of all; the indicators."""
+    heads, rows = tables.read_table(section(RESULTS / "speed.md", "speed"))
+    speedups: dict[tuple[str, str], float] = {}
+    for operator, setting, ms, _, _, _, peer_ms, *_ in rows:
+        speedups.setdefault((operator, setting), float(peer_ms) / float(ms))
+        speedups[operator, setting] = min(speedups[operator, setting], float(peer_ms) / float(ms))
+    text = section(ROOT / "README.md", "speed")
+    assert f"Of [all {len(speedups)} settings]" in text
+    assert f"median speedup is {median(speedups.values()):.1f}x and the lowest {min(speedups.values()):.1f}x" in text
+    shown_heads, shown = tables.read_table(text)
+    assert shown_heads == heads[:-1]
+    assert len(shown) == 8
+    assert all(row in [other[:-1] for other in rows] for row in shown)
+    assert min(float(tables.number(row[-1])) for row in shown) < 1
+
+    functions = list(csv.DictReader((RESULTS / "indicators.csv").read_text("utf-8").splitlines()))
+    sentences = section(ROOT / "README.md", "indicators")
+    for columns in ("1000", "1"):
+        values = [float(row[f"speedup_{columns}"]) for row in functions]
+        for value in (min(values), max(values), median(values)):
+            assert f"{value:.2f}x" in sentences
+    assert f"The {len(functions)} functions of TA-Lib" in sentences
+
+
+def test_readme_states_the_scores_of_the_results(tables: ModuleType) -> None:
+    (heads, rows), (full_heads, full) = (
+        tables.read_table(section(page, name))
+        for page, name in {ROOT / "README.md": "score", RESULTS / "skill.md": "embedded"}.items()
+    )
+    assert heads == full_heads
+    for row, expected in zip(rows, full, strict=True):
+        skills = [re.sub(r" \((better|worse), p [\d.]+\)", "", cell) for cell in expected]
+        assert [cell.removesuffix(r"\*") for cell in row] == skills
+        significant = [re.search(r"\(better, p 0\.0[0-4]\)", cell) is not None for cell in expected]
+        assert [cell.endswith(r"\*") for cell in row] == significant
+
+
+def section(page: Path, name: str) -> str:
+    """A generated table of a page, with its notes."""
+    match = re.search(rf"<!-- {name} -->\n(.*?)<!-- /{name} -->", page.read_text("utf-8"), re.DOTALL)
+    assert match
+    return match[1]
