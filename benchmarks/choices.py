@@ -32,7 +32,7 @@ PARTS = {  # settings and symmetry
     "past gaps whatever the evidence": (replace(HAR, gap_prior=1e-9), 0.5),
     "no past gap": (replace(HAR, gap_prior=math.inf), 0.5),
     "variance of a gap: twice that of a return": (replace(HAR, gap_variance_prior=math.inf), 0.5),
-    "coefficients not drawn toward equal ones": (replace(HAR, mix_prior=math.inf), 0.5),
+    "coefficients not shrunk toward equal ones": (replace(HAR, mix_prior=math.inf), 0.5),
     "none of the four": (replace(HAR, **NONE), 0.5),
 }
 SETTINGS = PARTS | {

@@ -36,7 +36,7 @@ class Variant(NamedTuple):
 VARIANTS = (
     Variant("no averaging, daily priors", averages=False, settings=DAILY),
     Variant("theory only, theta = 0.268", theory=1e12, settings=DAILY),
-    Variant("autocorrelation drawn to 0.25, prior 60", theory=60, settings=DAILY),
+    Variant("autocorrelation shrunk to 0.25, prior 60", theory=60, settings=DAILY),
     Variant("prior 120", theory=120, settings=DAILY),
     Variant("prior 240", settings=DAILY),
     Variant("prior 480", theory=480, settings=DAILY),
