@@ -81,14 +81,19 @@ def agreements() -> Iterator[tuple[str, Agreement]]:
 
 def summary(rows: dict[str, Agreement]) -> str:
     """Functions by group: how many are equal to the last bit, and the largest difference of the others."""
-    lines = ["| group | functions | equal to the last bit | largest difference |", "|---|---:|---:|---:|"]
     groups = {"all": list(rows.values())}
     for row in rows.values():
         groups.setdefault(row.group, []).append(row)
-    for group, members in groups.items():
-        exact = sum(row.difference == 0 for row in members)
-        lines.append(f"| {group} | {len(members)} | {exact} | {max(row.difference for row in members):.1g} |")
-    return "\n".join(lines)
+    cells = [
+        [
+            group,
+            str(len(members)),
+            str(sum(row.difference == 0 for row in members)),
+            f"{max(row.difference for row in members):.1g}",
+        ]
+        for group, members in groups.items()
+    ]
+    return format_table(["group", "functions", "equal to the last bit", "largest difference"], cells)
 
 
 def cells(name: str, row: Agreement) -> list[str]:

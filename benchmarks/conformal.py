@@ -8,7 +8,6 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-import pandas as pd
 from futures import futures
 from markdown import replace_table
 
@@ -32,12 +31,9 @@ def table(result: Backtest, years: tuple[int, int], windows: list[int], step: in
     cells = [f"0, coverage {100 * uncorrected.loc[h].coverage90:.1f} %" for h in result.horizons]
     yield f"| uncorrected | {' | '.join(cells)} |"
     for window, frame in scores.items():
-        yield f"| {window} | " + " | ".join(cell(frame, h) for h in result.horizons) + " |"
-
-
-def cell(scores: pd.DataFrame, horizon: int) -> str:
-    corrected, uncorrected = scores.loc[(CONFORMAL, horizon)], scores.loc[(HAR_GARCH, horizon)]
-    return f"{corrected.skill:+.2f} (p {uncorrected.dm_p:.2f}), coverage {100 * corrected.coverage90:.1f} %"
+        rows = [(frame.loc[(CONFORMAL, h)], frame.loc[(HAR_GARCH, h)].dm_p) for h in result.horizons]
+        cells = [f"{row.skill:+.2f} (p {p:.2f}), coverage {100 * row.coverage90:.1f} %" for row, p in rows]
+        yield f"| {window} | {' | '.join(cells)} |"
 
 
 def main() -> None:

@@ -116,7 +116,13 @@ def rows() -> list[Large]:
         Large("rolling_mean", f"w=60, {size}", wide, lambda x: ops.rolling_mean(x, 60), average),
         Large("rolling_var", f"w=60, {size}", wide, lambda x: ops.rolling_var(x, 60), variance),
         Large("rolling_extrema", f"w=60, {size}", wide, lambda x: ops.rolling_extrema(x, 60), pool),
-        Large("rolling_quantile", "median, w=60, (2000, 256)", panel(2000, 256), ops_median, quantile),
+        Large(
+            "rolling_quantile",
+            "median, w=60, (2000, 256)",
+            panel(2000, 256),
+            lambda x: ops.rolling_median(x, 60),
+            quantile,
+        ),
         Large("rolling_rank", "w=60, (10000, 1024)", long, lambda x: ops.rolling_rank(x, 60)),
         Large("ewm_mean", f"span=20, {size}", wide, lambda x: ops.ewm_mean(x, span=20)),
         Large("garch_variance", size, wide, lambda x: ops.garch_variance(x - 1.5, **garch)),
@@ -124,17 +130,15 @@ def rows() -> list[Large]:
         Large("technical_indicators", "(2500, 16384)", panel(2500, 16384), ops.technical_indicators),
         Large("seasonal_decompose", "(2520, 16384)", panel(2520, 16384), lambda x: ops.seasonal_decompose(x, 252)),
         Large("stl", "(2520, 1000)", panel(2520, 1000), lambda x: ops.stl(x, 252)),
-        Large("rolling_correlation", "w=60, (10000, 100)", panel(10000, 100), correlation_60, correlation),
+        Large(
+            "rolling_correlation",
+            "w=60, (10000, 100)",
+            panel(10000, 100),
+            lambda x: ops.rolling_correlation(x, 60),
+            correlation,
+        ),
         Large("lstm", "hidden 64, (256, 250, 16)", panel(256, 250, 16), own_lstm, {"cuDNN, nn.LSTM": cudnn_lstm}),
     ]
-
-
-def ops_median(x: Tensor) -> Tensor:
-    return ops.rolling_median(x, 60)
-
-
-def correlation_60(x: Tensor) -> Tensor:
-    return ops.rolling_correlation(x, 60)
 
 
 def backward(function: Callable[..., Any], inputs: tuple[Tensor, ...]) -> Call | None:

@@ -97,14 +97,10 @@ def disagrees(name: str) -> bool:
     panels, warm_up = inputs(name, 2, torch.double), abstract.Function(name).lookback
     expected = [outputs(getattr(talib, name.upper())(*x)) for x in zip(*map(columns, panels))]
     return not all(
-        np.allclose(y[warm_up:, n], x[warm_up:], rtol=1e-7, atol=1e-9 * _largest(x), equal_nan=True)
+        np.allclose(y[warm_up:, n], x[warm_up:], 1e-7, 1e-9 * float(np.nanmax(np.abs(x), initial=0)), equal_nan=True)
         for n, series in enumerate(expected)
         for y, x in zip(outputs(getattr(indicators, name)(*panels)), series, strict=True)
     )
-
-
-def _largest(x: np.ndarray) -> float:
-    return float(np.nanmax(np.abs(x), initial=0))
 
 
 def measure(name: str, assets: int, bandwidth: float) -> Timing:
@@ -158,19 +154,17 @@ def cells(name: str, timings: Timings) -> list[str]:
 
 def summary(timings: dict[str, Timings]) -> str:
     """Worst and median ratios, of all functions and of the twenty most used."""
-    lines = ["| columns | functions | worst speedup | median | below 1x | worst backward | median |"]
-    lines.append("|---:|---|---:|---:|---:|---:|---:|")
+    heads = ["columns", "functions", "worst speedup", "median", "below 1x", "worst backward", "median"]
+    rows = []
     for assets in RUNS:
         for label, names in {"all": list(timings), "the twenty most used": MOST_USED}.items():
             times = {name: timings[name][assets] for name in names if name in timings}
             speedups = {name: time.speedup for name, time in times.items()}
             ratios = {name: time.backward_ratio for name, time in times.items() if time.backward_ratio is not None}
-            slow = sum(speedup < 1 for speedup in speedups.values())
-            lines.append(
-                f"| {assets:,} | {label} ({len(times)}) | {_extreme(min, speedups)} | {_median(speedups)} | {slow} "
-                f"| {_extreme(max, ratios)} | {_median(ratios)} |"
-            )
-    return "\n".join(lines)
+            slow = str(sum(speedup < 1 for speedup in speedups.values()))
+            cells = [f"{assets:,}", f"{label} ({len(times)})", _extreme(min, speedups), _median(speedups), slow]
+            rows.append([*cells, _extreme(max, ratios), _median(ratios)])
+    return format_table(heads, rows)
 
 
 def _extreme(choose: Callable[..., str], ratios: dict[str, float]) -> str:

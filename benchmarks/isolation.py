@@ -11,7 +11,12 @@ FORK = multiprocessing.get_context("fork")  # what was imported is there, and th
 def isolate(function: Callable[[], Any], timeout: float) -> Any:
     """The result of the function in a forked process, or in words how that process ended."""
     receiver, sender = FORK.Pipe(duplex=False)
-    process = FORK.Process(target=lambda: sender.send(_without_stderr(function)))
+
+    def run() -> None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # warnings of torch's C++ and of compilers are not results
+        sender.send(function())
+
+    process = FORK.Process(target=run)
     process.start()
     sender.close()
     try:
@@ -22,9 +27,3 @@ def isolate(function: Callable[[], Any], timeout: float) -> Any:
     finally:
         process.kill()
         process.join()
-
-
-def _without_stderr(function: Callable[[], Any]) -> Any:
-    """Warnings of torch's C++ and of compilers are not results."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-    return function()

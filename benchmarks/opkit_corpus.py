@@ -39,11 +39,6 @@ def run(entry: Entry, *, compiled: bool | None, peers: bool, timeout: float) -> 
     return Judgement(**{**result.json(), "noticed": noticed})
 
 
-def import_lazily_loaded(entries: dict[str, Entry]) -> None:
-    """One check in this process: what it imports lazily, forked processes need not import again."""
-    judge(entries["gradients.cosine_sign"], compiled=False)
-
-
 def run_all(entries: Sequence[Entry], workers: int, **options: Any) -> Iterator[Judgement]:
     """Judge all entries, and show the progress."""
     with ThreadPoolExecutor(workers) as pool:
@@ -102,7 +97,7 @@ def main() -> None:
     parser.add_argument("--page", type=Path, help="Markdown page whose table `corpus` is replaced")
     arguments = parser.parse_args()
     entries = load_entries()
-    import_lazily_loaded(entries)
+    judge(entries["gradients.cosine_sign"], compiled=False)  # what it imports lazily, forks need not import again
     selected = [
         entry
         for name, entry in entries.items()

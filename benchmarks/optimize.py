@@ -10,7 +10,7 @@ import math
 from pathlib import Path
 
 import pandas as pd
-from markdown import replace_table
+from markdown import format_table, replace_table
 
 HEADS = (
     "variant",
@@ -28,9 +28,8 @@ HEADS = (
 def markdown(table: pd.DataFrame, horizons: list[str]) -> str:
     """Table of size, speed and CRPS per horizon, followed by the notes."""
     heads = [*HEADS, *(f"CRPS {horizon}" for horizon in horizons)]
-    lines = [f"| {' | '.join(heads)} |", "|---|" + "---:|" * (len(heads) - 1)]
-    for row in table.itertuples():
-        cells = [
+    rows = [
+        [
             row.variant,
             f"{row.bytes:,}",
             *(f"{x:.1f}" for x in (row.p50, row.p99)),
@@ -40,9 +39,10 @@ def markdown(table: pd.DataFrame, horizons: list[str]) -> str:
             "" if row.variant == "original" else row.speedup.removesuffix(" faster"),
             *map(crps_cell, parse_tuple(row.crps), parse_tuple(row.dm), parse_tuple(row.dm_p)),
         ]
-        lines.append(f"| {' | '.join(cells)} |")
+        for row in table.itertuples()
+    ]
     notes = [f"{row.variant}: {row.note}." for row in table.dropna(subset="note").itertuples()]
-    return "\n".join([*lines, "", *notes])
+    return "\n".join([format_table(heads, rows), "", *notes])
 
 
 def crps_cell(crps: float, dm: float, p: float) -> str:

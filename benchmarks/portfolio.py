@@ -5,14 +5,13 @@ python benchmarks/portfolio.py out/long out/short --page docs/results/portfolio.
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
-from markdown import replace_table
+from markdown import format_table, replace_table
 
-HEAD = (
-    "| portfolio | Sharpe | deflated | LSTM minus portfolio, 95 % interval | return | volatility | drawdown "
-    "| turnover | costs |"
-)
+HEADS = ["portfolio", "Sharpe", "deflated", "LSTM minus portfolio, 95 % interval", "return", "volatility", "drawdown"]
+HEADS += ["turnover", "costs"]
 
 
 def tables(folder: Path) -> str:
@@ -21,29 +20,26 @@ def tables(folder: Path) -> str:
     short = (pd.read_csv(folder / "weights.csv").drop(columns=["date", "cost_bps"]) < 0).any(axis=None)
     kind, span = "Long and short" if short else "Long only", f"{dates.iloc[0]} to {dates.iloc[-1]}"
     return "\n\n".join(
-        "\n".join(
+        "\n\n".join(
             [
                 f"**{kind}, {cost:g} basis points per trade, {span}.**",
-                "",
-                HEAD,
-                "|---|" + "---:|" * 8,
-                *map(row, rows.to_dict("records")),
-                "",
-                selection(rows.iloc[0]),
+                format_table(HEADS, list(map(cells, rows.to_dict("records")))),
+                f"No portfolio better than equal weight: SPA p = {rows.iloc[0]['spa_p_value']:.2f}. "
+                f"Probability of backtest overfitting: {100 * rows.iloc[0]['overfitting']:.0f} %.",
             ]
         )
         for cost, rows in results.groupby("cost_bps")
     )
 
 
-def row(result: dict[str, float]) -> str:
+def cells(result: dict[str, Any]) -> list[str]:
     """One portfolio; a significant difference is bold."""
     difference = ""
     if result["low"] == result["low"]:
         difference = f"{result['difference']:+.2f} [{result['low']:+.2f}, {result['high']:+.2f}]"
     if difference and (result["low"] > 0 or result["high"] < 0):
         difference = f"**{difference}**"
-    cells = (
+    return [
         result["portfolio"],
         f"{result['sharpe_ratio']:+.2f}",
         f"{result['deflated_sharpe']:.2f}",
@@ -53,16 +49,7 @@ def row(result: dict[str, float]) -> str:
         f"{100 * result['max_drawdown']:.0f} %",
         f"{result['turnover']:.1f}",
         f"{100 * result['costs']:.2f} %",
-    )
-    return f"| {' | '.join(map(str, cells))} |"
-
-
-def selection(result: pd.Series) -> str:
-    """How much of the best portfolio of a table may be luck."""
-    return (
-        f"No portfolio better than equal weight: SPA p = {result['spa_p_value']:.2f}. "
-        f"Probability of backtest overfitting: {100 * result['overfitting']:.0f} %."
-    )
+    ]
 
 
 def main() -> None:

@@ -7,19 +7,16 @@ python benchmarks/run.py --only garch_variance rolling_std --runs 15
 """
 
 import argparse
-import platform
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import torch
-from markdown import Rows, format_table, processor, replace_table
+from markdown import Rows, environment, format_table, replace_table
 from row import Row
 from rows import ROWS
 from timing import copy_bandwidth, median_times
@@ -115,17 +112,6 @@ def readme(rows: Rows, note: str) -> str:
     return f"{format_table(HEADS[:-1], shown)}\n\n{others}\n{note}"
 
 
-def environment(bandwidth: float, threads: int, runs: int) -> str:
-    """Date, commit, versions and machine of a run."""
-    commit = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True).stdout.strip()
-    date = datetime.now(timezone.utc).strftime("%Y-%m-%d")
-    return (
-        f"{date}, commit {commit or 'unknown'}, torch {torch.__version__}, Python {platform.python_version()}, "
-        f"{processor()}, {threads} threads, copy {bandwidth / 1e6:.1f} GB/s; medians of {runs} interleaved runs. "
-        "The floor is the time to read the inputs and write the outputs at that copy speed."
-    )
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     titles = sorted({row.title for row in ROWS})
@@ -144,7 +130,10 @@ def main() -> None:
         for comparison in compare(row, bandwidth, runs):
             print(*comparison.cells(), sep=" | ", file=sys.stderr, flush=True)
             comparisons.append(comparison)
-    note = environment(bandwidth, arguments.threads, runs)
+    note = environment(
+        f"Medians of {runs} interleaved runs on {arguments.threads} threads, torch {torch.__version__}, copy "
+        f"{bandwidth / 1e6:.1f} GB/s; the floor is the time to read the inputs and write the outputs at that speed"
+    )
     rows = [comparison.cells() for comparison in comparisons]
     table = f"{format_table(HEADS, rows)}\n\n{note}"
     if arguments.page:

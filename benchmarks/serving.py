@@ -143,11 +143,9 @@ def request_body(panel: data.Panel, rows: int) -> bytes:
 async def measure(artifact: Path, body: bytes, arguments: argparse.Namespace) -> None:
     with socket.create_server(("127.0.0.1", 0)) as unused:
         port = unused.getsockname()[1]
-    results, server, load_before = (
-        Results(),
-        torchcommodity_server(artifact, port, arguments.workers),
-        os.getloadavg()[0],
-    )
+    command = [sys.executable, "-m", "torchcommodity", "serve", str(artifact)]
+    server = Server([*command, "--workers", str(arguments.workers), "--port"], port)
+    results, load_before = Results(), os.getloadavg()[0]
     await server.start()
     async with health_checks(port, results.health_latencies):
         deadline = time.monotonic() + arguments.seconds
@@ -220,11 +218,6 @@ async def health_checks(port: int, latencies: list[float]) -> AsyncIterator[None
     task = asyncio.create_task(check())
     yield
     task.cancel()
-
-
-def torchcommodity_server(artifact: Path, port: int, workers: int) -> "Server":
-    command = [sys.executable, "-m", "torchcommodity", "serve", str(artifact), "--workers", str(workers), "--port"]
-    return Server(command, port)
 
 
 class Server:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 from futures import futures
-from markdown import environment, replace_table
+from markdown import environment, format_table, replace_table
 
 import torchcommodity as tc
 from torchcommodity import risk
@@ -21,11 +21,9 @@ TESTS = ("kupiec_p_value", "christoffersen_p_value", "z2_p_value")
 
 def tail_table(backtest: Backtest, names: dict[int, str]) -> str:
     """Exceedances and number of symbols that a 5 % test rejects, for each side, horizon and model."""
-    lines = [
-        f"| horizon | model | observations | losses beyond VaR ({LEVEL:.0%}), long and short | expected | Kupiec "
-        "| Christoffersen | Z2 | FZ loss |",
-        "|---|---|" + "---:|" * 7,
-    ]
+    heads = ["horizon", "model", "observations", f"losses beyond VaR ({LEVEL:.0%}), long and short", "expected"]
+    heads += ["Kupiec", "Christoffersen", "Z2", "FZ loss"]
+    table = []
     records = pd.DataFrame(
         record
         for model in backtest.quantiles
@@ -37,7 +35,7 @@ def tail_table(backtest: Backtest, names: dict[int, str]) -> str:
         for model, rows in of_horizon.groupby("model", sort=False):
             sides = [rows[rows["side"] == side] for side in SIDES]
             loss = f"{rows['fissler_ziegel'].mean():.3f}"
-            cells = (
+            table.append([
                 names[horizon],
                 model,
                 f"{sides[0]['observations'].sum():,}",
@@ -45,18 +43,14 @@ def tail_table(backtest: Backtest, names: dict[int, str]) -> str:
                 f"{sides[0]['expected'].sum():.1f}",
                 *(f"{(rows[test] < 0.05).sum()} of {len(rows)}" for test in TESTS),
                 f"**{loss}**" if model == best else loss,
-            )
-            lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+            ])  # fmt: skip
+    return format_table(heads, table)
 
 
 def distribution_table(backtest: Backtest, names: dict[int, str]) -> str:
     """Log score, symbols with PITs that are not uniform, and p-value in the model confidence set."""
     scores = risk.log_scores(backtest)
-    lines = [
-        "| horizon | model | log score | PITs not uniform | p in the model confidence set |",
-        "|---|---|---:|---:|---:|",
-    ]
+    heads, rows = ["horizon", "model", "log score", "PITs not uniform", "p in the model confidence set"], []
     for horizon in backtest.horizons:
         losses = risk.pinball_by_date(backtest, horizon)
         included = risk.model_confidence_set(losses, block=2 * horizon)
@@ -64,15 +58,14 @@ def distribution_table(backtest: Backtest, names: dict[int, str]) -> str:
             pits = [one.p_value < 0.05 for one in risk.pit_histograms(backtest, model) if one.horizon == horizon]
             p = f"{included.p_values[model]:.2f}"
             score = f"{scores.loc[model, horizon]:.3f}"
-            cells = (
+            rows.append([
                 names[horizon],
                 model,
                 f"**{score}**" if scores[horizon].idxmax() == model else score,
                 f"{sum(pits)} of {len(pits)}",
                 f"**{p}**" if model in included.included else p,
-            )
-            lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+            ])  # fmt: skip
+    return format_table(heads, rows)
 
 
 def main() -> None:

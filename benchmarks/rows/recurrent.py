@@ -28,10 +28,6 @@ def tutorial_loop(x: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor)
     return torch.stack(rows, 1)
 
 
-def tutorial_sequence(x: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor) -> Call:
-    return training_step(tutorial_loop, x, h, c, weight, bias)
-
-
 def cell_step(x: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor) -> State:
     return ops.lltm_cell(x, (h, c), weight, bias)
 
@@ -142,7 +138,7 @@ ROWS = (
         "T=60 B=32 in=16 hidden=64, forward+backward",
         LLTM,
         lltm_sequence,
-        {"Python loop": tutorial_sequence},
+        {"Python loop": lambda *x: training_step(tutorial_loop, *x)},
         timed=lambda *x: training_step(lltm_sequence, *x),
         goal=4,
     ),

@@ -9,7 +9,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
-from markdown import environment, replace_table
+from markdown import environment, format_table, replace_table
 
 PAGE = ROOT / "docs" / "results" / "versions.md"
 TOLERANCES = {"har-garch": 1e-9, "har-lstm": 1e-5}  # of a log-return; the network computes in float32
@@ -33,7 +33,7 @@ def missing(records: Sequence[Record], torches: Sequence[str]) -> str:
 def write_tables(records: Sequence[Record], wheel: Path, torches: Sequence[str]) -> bool:
     """Write both tables, with what is missing of the promised versions of torch; whether nothing failed."""
     failures: list[str] = []
-    environments = table(HEADS, [row(record, records, failures) for record in records if not record["skipped"]])
+    environments = format_table(HEADS, [row(record, records, failures) for record in records if not record["skipped"]])
     skipped = [f"- Skipped, {label(record)}: {record['skipped']}" for record in records if record["skipped"]]
     notes = [f"- {label(record)}: {text}" for record in records for text in remarks(record)]
     failed = [f"- **FAIL** {failure}" for failure in failures]
@@ -46,11 +46,6 @@ def write_tables(records: Sequence[Record], wheel: Path, torches: Sequence[str])
     replace_table(PAGE, "artifacts", f"\n{matrix(records)}\n{missing(records, torches)}")
     print("\n".join([environments, *failed, *notes, *skipped, "", matrix(records)]))
     return not failures
-
-
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 def label(record: Record) -> str:
@@ -159,7 +154,7 @@ def matrix(records: Sequence[Record]) -> str:
     cells = [
         [f"torch {writer}", *(_matrix_cell(records, writer, reader) for reader in versions)] for writer in versions
     ]
-    return table(["written by", *(f"read by {reader}" for reader in versions)], cells)
+    return format_table(["written by", *(f"read by {reader}" for reader in versions)], cells)
 
 
 def _matrix_cell(records: Sequence[Record], writer: str, reader: str) -> str:
