@@ -1,5 +1,7 @@
 """griffe extension: shows the shapes that stand as comments in signatures, and the section titles of this library."""
 
+import importlib
+import inspect
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -9,6 +11,7 @@ import griffe
 COMMENT = re.compile(r"  # (?!type:|noqa|pragma)(.+)$")
 PARAMETER = re.compile(r"^\s+\*{0,2}(\w+)\b.*[,(]  # ")
 SHARED = re.compile(r"^    (\w+(?:, \w+)+): (.*(?:\n {8,}.*)*)\n?", re.MULTILINE)  # one text for several parameters
+TABLES = {"torchcommodity.ops.indicators._candlesticks", "torchcommodity.ops.indicators._math"}  # of operators
 TITLES = re.compile(r"^(Shape|References?|Source|Devices|Modes):[ \n]", re.MULTILINE)
 
 
@@ -27,9 +30,33 @@ class ShapeComments(griffe.Extension):
         elif attributes := _attributes(cls):
             cls.docstring = griffe.Docstring(attributes.strip(), parent=cls, parser="google")
 
+    def on_attribute(self, *, attr: griffe.Attribute, **_: Any) -> None:
+        """Show an operator that is a row of a table as the function that it is called as: it is made when imported."""
+        if attr.module.path in TABLES:
+            operator = getattr(importlib.import_module(attr.module.path), attr.name)
+            if callable(operator):
+                attr.parent.set_member(attr.name, _as_function(attr, operator))
+
     def on_module(self, *, mod: griffe.Module, **_: Any) -> None:
         if mod.docstring:
             mod.docstring.value = _sections(mod.docstring.value)
+
+
+def _as_function(attr: griffe.Attribute, operator: Any) -> griffe.Function:
+    signature = inspect.signature(operator)
+    parameters = [
+        griffe.Parameter(
+            p.name,
+            annotation=p.annotation.__name__,
+            kind=griffe.ParameterKind.positional_or_keyword,
+            default=None if p.default is p.empty else repr(p.default),
+        )
+        for p in signature.parameters.values()
+    ]
+    returns = signature.return_annotation.__name__
+    func = griffe.Function(attr.name, parameters=griffe.Parameters(*parameters), returns=returns, lineno=attr.lineno)
+    func.docstring = griffe.Docstring(_sections(inspect.getdoc(operator)), parent=func, parser="google")
+    return func
 
 
 def _attributes(cls: griffe.Class) -> str:

@@ -78,3 +78,9 @@ def test_pattern_looks_at_a_window_of_candles(name: str, random: Tensor) -> None
     assert torch.equal(y[felt.stop :], complete[felt.stop :])
     assert ((y[felt] == complete[felt]) | (y[felt] == 0)).all()
     assert not y[missing].any()
+
+
+def test_documentation_of_a_pattern_says_its_warmup() -> None:
+    for name in NAMES:
+        pattern = getattr(indicators, name)
+        assert f"Warm-up: {pattern.lookback()} rows" in pattern.__doc__

@@ -51,7 +51,6 @@ call on all rows. See `ops.series.Operator`.
 """
 
 # ruff: noqa: F405 - the 61 candlestick patterns are imported by a star
-from torchcommodity.ops.indicators._arithmetic import add, cumsum, div, mult, sub, sum
 from torchcommodity.ops.indicators._bands import Bands, accbands, bbands, donchian, kc
 from torchcommodity.ops.indicators._candlesticks import *  # noqa: F403
 from torchcommodity.ops.indicators._convergence import MACD, apo, macd, macdext, macdfix, ppo, trix
@@ -81,6 +80,29 @@ from torchcommodity.ops.indicators._extremes import (
     minmaxindex,
 )
 from torchcommodity.ops.indicators._lookback import lookback
+from torchcommodity.ops.indicators._math import (
+    acos,
+    add,
+    asin,
+    atan,
+    ceil,
+    cos,
+    cosh,
+    cumsum,
+    div,
+    exp,
+    floor,
+    ln,
+    log10,
+    mult,
+    sin,
+    sinh,
+    sqrt,
+    sub,
+    sum,
+    tan,
+    tanh,
+)
 from torchcommodity.ops.indicators._moving_average import ma, mavp
 from torchcommodity.ops.indicators._oscillators import ERI, ac, ao, cci, coppock, dpo, eri, fosc, qstick, tsi, ultosc
 from torchcommodity.ops.indicators._overlap import (
@@ -117,23 +139,6 @@ from torchcommodity.ops.indicators._stochastic import KDJ, SMI, Stoch, StochF, k
 from torchcommodity.ops.indicators._stops import sar, sarext
 from torchcommodity.ops.indicators._strength import cmo, cmou, imi, mfi, rsi
 from torchcommodity.ops.indicators._supertrend import SuperTrend, supertrend
-from torchcommodity.ops.indicators._transform import (
-    acos,
-    asin,
-    atan,
-    ceil,
-    cos,
-    cosh,
-    exp,
-    floor,
-    ln,
-    log10,
-    sin,
-    sinh,
-    sqrt,
-    tan,
-    tanh,
-)
 from torchcommodity.ops.indicators._trend import Aroon, Fractal, Vortex, aroon, aroonosc, er, fractal, vhf, vortex
 from torchcommodity.ops.indicators._volatility import adr, atr, cvi, massi, natr, rvi, trange
 from torchcommodity.ops.indicators._volume import ad, adosc, cmf, efi, marketfi, obv, wad

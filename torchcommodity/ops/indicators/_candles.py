@@ -4,6 +4,8 @@ Bodies are measured by the mean body of the ten candles before, shadows and dist
 five before, so that one formula suits calm and wild markets.
 """
 
+import functools
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -130,6 +132,41 @@ class Candle:
         return mean_before(self.upper_shadow + self.lower_shadow, 10) / 2
 
     @measure
+    def has_short_shadows(self) -> Tensor:
+        return (self.upper_shadow < self.short_shadow) & (self.lower_shadow < self.short_shadow)
+
+    @measure
+    def has_long_shadows(self) -> Tensor:
+        """Whether both shadows are longer than the body."""
+        return (self.upper_shadow > self.body) & (self.lower_shadow > self.body)
+
+    @measure
+    def is_hammer(self) -> Tensor:
+        """Whether the body is short, with a lower shadow that is longer, and no upper shadow."""
+        return self.is_short & self.lacks_upper_shadow & (self.lower_shadow > self.body)
+
+    @measure
+    def is_inverted_hammer(self) -> Tensor:
+        """Whether the body is short, with an upper shadow that is longer, and no lower shadow."""
+        return self.is_short & self.lacks_lower_shadow & (self.upper_shadow > self.body)
+
+    @measure
+    def is_centered(self) -> Tensor:
+        """Whether the body is near the middle of the range."""
+        middle = self.low + self.range / 2
+        return (self.bottom <= middle + self.near) & (self.top >= middle - self.near)
+
+    @measure
+    def opens_at_end(self) -> Tensor:
+        """Whether a white candle opens at its low, a black one at its high."""
+        return where(self.is_white, self.lacks_lower_shadow, self.lacks_upper_shadow)
+
+    @measure
+    def closes_at_end(self) -> Tensor:
+        """Whether a white candle closes at its high, a black one at its low."""
+        return where(self.is_white, self.lacks_upper_shadow, self.lacks_lower_shadow)
+
+    @measure
     def near(self) -> Tensor:
         """A small distance: a fifth of the mean range."""
         return mean_before(self.range, 5) * 0.2
@@ -151,6 +188,10 @@ class Candle:
     def gaps_below(self, other: "Candle") -> Tensor:
         """Whether the body lies below the body of the other."""
         return self.top < other.bottom
+
+    def gaps_ahead_of(self, other: "Candle") -> Tensor:
+        """Whether the body lies beyond the body of the other in the direction of the other's color."""
+        return where(other.is_white, self.gaps_above(other), self.gaps_below(other))
 
     def is_above(self, other: "Candle") -> Tensor:
         """Whether the candle with its shadows lies above the other with its shadows."""
@@ -192,6 +233,15 @@ class Candle:
         """Whether the close lies inside the body of the other."""
         return between(self.close, other.bottom, other.top)
 
+    def opens_near(self, other: "Candle") -> Tensor:
+        """Whether the open lies within or near the body of the other."""
+        return (self.open >= other.bottom - other.near) & (self.open <= other.top + other.near)
+
+    def steps_up_from(self, other: "Candle") -> Tensor:
+        """Whether the close is higher, and the open higher but within or near the white body of the other."""
+        opens = (self.open > other.open) & (self.open <= other.close + other.near)
+        return (self.close > other.close) & opens
+
     def like(self, other: "Candle") -> Tensor:
         """Whether both have one color."""
         return equal(self.is_white, other.is_white)
@@ -216,3 +266,40 @@ def between(x: Tensor, low: Tensor, high: Tensor) -> Tensor:
 def about(x: Tensor, y: Tensor, tolerance: Tensor) -> Tensor:
     """Whether x differs from y by the tolerance or less."""
     return (x <= y + tolerance) & (x >= y - tolerance)
+
+
+def all_hold(*conditions: Tensor) -> Tensor:
+    return functools.reduce(operator.and_, conditions)
+
+
+def bullish(*conditions: Tensor) -> Tensor:
+    """100 where all conditions hold, else 0; of a pattern without a direction too."""
+    return 100 * all_hold(*conditions)
+
+
+def bearish(*conditions: Tensor) -> Tensor:
+    """-100 where all conditions hold, else 0."""
+    return -100 * all_hold(*conditions)
+
+
+def by_color(candle: Candle, *conditions: Tensor, size: Tensor | int = 100) -> Tensor:
+    """Where all conditions hold 100, or `size`, if the candle is white, the negative if it is black; else 0."""
+    return candle.color * size * all_hold(*conditions)
+
+
+def two_sided(bullish: Tensor, bearish: Tensor, *conditions: Tensor) -> Tensor:
+    """100 where a pattern is bullish, -100 where it is bearish, if the conditions of both sides hold, else 0."""
+    return 100 * (bullish - bearish) * all_hold(*conditions)
+
+
+def with_confirmation(trap: Tensor, last: Candle) -> Tensor:
+    """The trap, and twice of it at the first close beyond the other side of its inside candle, within three rows."""
+    _, high, low, close = last.prices
+    signal = waiting = trap
+    for age in (1, 2, 3):
+        waiting = lag(waiting) * equal(trap, 0)  # a new trap replaces the one before
+        bullish = (waiting > 0) & (close > lag(high, age + 1))
+        bearish = (waiting < 0) & (close < lag(low, age + 1))
+        signal = signal + 2 * waiting * (bullish | bearish)
+        waiting = waiting * ~(bullish | bearish)
+    return signal
