@@ -10,6 +10,7 @@ from torchcommodity import _lazy
 
 if TYPE_CHECKING:
     from torchcommodity import batch as batch
+    from torchcommodity import charts as charts
     from torchcommodity import cli as cli
     from torchcommodity import data as data
     from torchcommodity import export as export
@@ -43,6 +44,7 @@ __all__ = [
     "__version__",
     "backtest",
     "batch",
+    "charts",
     "cli",
     "data",
     "export",

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from playwright.sync_api import sync_playwright
 
 import torchcommodity as tc
-from torchcommodity.forecast import PALETTE
+from torchcommodity.charts import PALETTE
 
 ASSETS = Path(__file__).parents[1] / "assets"
 SIZE = {"width": 960, "height": 400}

@@ -1,6 +1,5 @@
 """Fit forecasters, predict quantiles, backtest, and score against baselines."""
 
-from torchcommodity.forecast._age import format_age as format_age
 from torchcommodity.forecast._backtest import TEST_YEARS as TEST_YEARS
 from torchcommodity.forecast._backtest import Backtest as Backtest
 from torchcommodity.forecast._backtest import backtest as backtest
@@ -30,9 +29,10 @@ from torchcommodity.forecast._fan_chart import fan_chart as fan_chart
 from torchcommodity.forecast._fan_chart import make_fan as make_fan
 from torchcommodity.forecast._fit import fit as fit
 from torchcommodity.forecast._forecast import Forecast as Forecast
-from torchcommodity.forecast._forecaster import FitRecord as FitRecord
 from torchcommodity.forecast._forecaster import Forecaster as Forecaster
-from torchcommodity.forecast._forecaster import align_panel as align_panel
+from torchcommodity.forecast._forecaster import predict as predict
+from torchcommodity.forecast._forecaster_file import FitRecord as FitRecord
+from torchcommodity.forecast._history import align_panel as align_panel
 from torchcommodity.forecast._history import check_warmup as check_warmup
 from torchcommodity.forecast._history import last_prices as last_prices
 from torchcommodity.forecast._intervals import Interval as Interval
@@ -47,17 +47,7 @@ from torchcommodity.forecast._outlook import OutlookRange as OutlookRange
 from torchcommodity.forecast._outlook import OutlookRow as OutlookRow
 from torchcommodity.forecast._outlook import outlook as outlook
 from torchcommodity.forecast._outlook import previous_forecast as previous_forecast
-from torchcommodity.forecast._palette import PALETTE as PALETTE
-from torchcommodity.forecast._palette import palette_css as palette_css
 from torchcommodity.forecast._pipelines import QuantilePipeline as QuantilePipeline
-from torchcommodity.forecast._plot import COLORS as COLORS
-from torchcommodity.forecast._plot import MUTED as MUTED
-from torchcommodity.forecast._plot import Chart as Chart
-from torchcommodity.forecast._plot import chart_layout as chart_layout
-from torchcommodity.forecast._plot import date_line as date_line
-from torchcommodity.forecast._plot import line_trace as line_trace
-from torchcommodity.forecast._plot import log_axis as log_axis
-from torchcommodity.forecast._predict import predict as predict
 from torchcommodity.forecast._pretrained import PretrainedModel as PretrainedModel
 from torchcommodity.forecast._pretrained import pretrained as pretrained
 from torchcommodity.forecast._score import Score as Score
@@ -70,17 +60,13 @@ from torchcommodity.forecast._summary import BacktestSummary as BacktestSummary
 from torchcommodity.forecast._summary import summarize as summarize
 
 __all__ = [
-    "COLORS",
     "CORRELATION_WINDOW",
-    "MUTED",
-    "PALETTE",
     "STALE_DAYS",
     "TEST_YEARS",
     "Backtest",
     "BacktestSummary",
     "CacheEntry",
     "Calendar",
-    "Chart",
     "Correlation",
     "Coverage",
     "Fan",
@@ -104,7 +90,6 @@ __all__ = [
     "cached_backtest",
     "cached_fit",
     "calendar",
-    "chart_layout",
     "check_warmup",
     "clear_cache",
     "code_hash",
@@ -112,11 +97,9 @@ __all__ = [
     "correlation",
     "count_independent",
     "data_hash",
-    "date_line",
     "diebold_mariano",
     "fan_chart",
     "fit",
-    "format_age",
     "horizon_name",
     "inside",
     "interpolate_quantiles",
@@ -124,13 +107,10 @@ __all__ = [
     "intervals",
     "last_prices",
     "level_index",
-    "line_trace",
-    "log_axis",
     "main_interval",
     "make_fan",
     "outlook",
     "pairs_by_strength",
-    "palette_css",
     "predict",
     "pretrained",
     "previous_forecast",

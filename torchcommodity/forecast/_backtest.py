@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchcommodity.charts import plotly_figure
 from torchcommodity.data import (
     Horizon,
     Panel,
@@ -21,8 +22,7 @@ from torchcommodity.data import (
     walk_forward,
 )
 from torchcommodity.forecast._baselines import baselines as default_baselines
-from torchcommodity.forecast._plot import figure, skill_chart
-from torchcommodity.forecast._score import Scores, score
+from torchcommodity.forecast._score import Scores, score, skill_chart
 from torchcommodity.models import HarConfig, model_name
 from torchcommodity.training import (
     LOCAL,
@@ -110,7 +110,7 @@ class Backtest:
 
     def plot(self) -> Any:
         """Bar chart of the skill of each model by horizon, as a plotly Figure."""
-        return figure(
+        return plotly_figure(
             skill_chart(self.scores.rows), title=f"Skill by horizon, {self.scores.first} to {self.scores.last}"
         )
 

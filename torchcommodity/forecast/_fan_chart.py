@@ -6,12 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from torchcommodity.forecast._calendar import Dates
-from torchcommodity.forecast._contract_rolls import roll_dates
-from torchcommodity.forecast._decimals import forecast_decimals, quoted_decimals
-from torchcommodity.forecast._fan import interpolate_quantiles
-from torchcommodity.forecast._intervals import interval_name, intervals, level_index, main_interval
-from torchcommodity.forecast._plot import (
+from torchcommodity.charts import (
     INK,
     LIGHT,
     MUTED,
@@ -19,9 +14,15 @@ from torchcommodity.forecast._plot import (
     Chart,
     chart_layout,
     date_line,
+    forecast_decimals,
     line_trace,
     log_axis,
+    quoted_decimals,
 )
+from torchcommodity.forecast._calendar import Dates
+from torchcommodity.forecast._contract_rolls import roll_dates
+from torchcommodity.forecast._fan import interpolate_quantiles
+from torchcommodity.forecast._intervals import interval_name, intervals, level_index, main_interval
 
 if TYPE_CHECKING:
     from torchcommodity.forecast._forecast import Forecast

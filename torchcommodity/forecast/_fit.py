@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from torchcommodity.data import (
+    Covariates,
     Horizon,
     Panel,
     check_not_synthetic,
@@ -15,8 +16,8 @@ from torchcommodity.data import (
     summarize_names,
     to_panel,
 )
-from torchcommodity.forecast._covariates import covariate_specs
-from torchcommodity.forecast._forecaster import FitRecord, Forecaster
+from torchcommodity.forecast._forecaster import Forecaster
+from torchcommodity.forecast._forecaster_file import FitRecord
 from torchcommodity.models import build_model, model_name
 from torchcommodity.training import (
     FitConfig,
@@ -117,7 +118,7 @@ def fit(
         own_rolls=panel.has_own_rolls,
         settings=to_toml(config),
         prices=price_statistics(panel),
-        covariates=covariate_specs(covariates),
+        covariates=covariates.specs if isinstance(covariates, Covariates) else (),
     )
     # without the time of retrieval, so that the same prices give the same file; the sha256 identifies them
     sources = tuple({k: v for k, v in source.items() if k != "retrieved"} for source in panel.sources())

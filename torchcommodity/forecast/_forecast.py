@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from torch import Tensor
 
+from torchcommodity.charts import plotly_figure, symbol_index
 from torchcommodity.data import Finding, Panel, summarize_names
 from torchcommodity.forecast._calendar import Calendar, Dates, calendar
 from torchcommodity.forecast._fan_chart import fan_chart
 from torchcommodity.forecast._history import last_prices
-from torchcommodity.forecast._plot import figure, symbol_index
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -167,7 +167,7 @@ class Forecast:
             ValueError: an unknown symbol.
         """
         n = symbol_index(self.symbols, symbol)
-        return figure(fan_chart(self, n), title=self.symbols[n])
+        return plotly_figure(fan_chart(self, n), title=self.symbols[n])
 
     def __repr__(self) -> str:
         horizons, levels = ", ".join(map(str, self.horizons)), f"{len(self.levels)} levels"

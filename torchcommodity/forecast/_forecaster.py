@@ -1,55 +1,46 @@
-"""Fitted forecaster, and its file."""
+"""Fitted forecaster: what it predicts, simulates and updates."""
 
 import copy
 import hashlib
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from torchcommodity.data import (
-    CovariateSpec,
+    Covariates,
     Frequency,
     Horizon,
     Panel,
-    PriceStatistics,
-    check_frequency,
-    check_not_future,
+    SyntheticTensor,
+    compare_with_training,
+    horizon_rows,
+    row_calendar,
     summarize_names,
+    to_panel,
     write_atomic,
 )
 from torchcommodity.forecast._forecast import Forecast
-from torchcommodity.forecast._live import LiveState, start, step
-from torchcommodity.forecast._predict import predict
-from torchcommodity.forecast._simulate import simulate
+from torchcommodity.forecast._forecaster_file import FitRecord, forecaster_bytes, parse_forecaster
+from torchcommodity.forecast._history import PriceRange, align_panel
+from torchcommodity.forecast._live import LivePast, LiveState, append_rows, pack_state, unpack_state
 from torchcommodity.forecast._simulation import Simulation
-from torchcommodity.models import build_model, model_config, model_name
-from torchcommodity.nn import to_int8
-from torchcommodity.training import VarianceSource, parse_tensor_file, resolve_device, tensor_file_bytes, to_device
-
-FORMAT = "torchcommodity.forecaster.4"
-
-
-@dataclass(frozen=True)
-class FitRecord:
-    """Data, settings and outcome of a fit."""
-
-    seed: int
-    first: str  # date of the first row
-    through: str  # date of the last row
-    rows: int
-    epoch: int  # 0: the econometric baseline
-    corrected: tuple[int, ...]  # horizons whose scale the network corrects
-    validation: tuple[tuple[float, ...], ...]  # per epoch and horizon: change of the pinball loss, percent
-    note: str  # the outcome in words
-    curve: bool = False  # whether the fit had the curve of nearby contracts
-    own_rolls: bool = False  # whether a series rolled on other days than the exchange's rule
-    settings: str = ""  # the FitConfig as TOML, for `training.from_toml`
-    prices: tuple[PriceStatistics, ...] = ()  # of each symbol; none in a file of an earlier version
-    covariates: tuple[CovariateSpec, ...] = ()  # columns of the `Covariates` of the fit
+from torchcommodity.models import model_name
+from torchcommodity.opkit import Past
+from torchcommodity.opkit.arguments import check_integer, current_operation, operation
+from torchcommodity.scenarios import filtered_historical_simulation
+from torchcommodity.training import (
+    ModelInputs,
+    VarianceSource,
+    covariate_variances,
+    model_inputs,
+    one_thread,
+    resolve_device,
+    to_device,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -118,10 +109,22 @@ class Forecaster:
         target = resolve_device("to", device)
         return self if target == self.device else replace(self, model=to_device(copy.deepcopy(self.model), target))
 
+    @operation("predict")
+    @one_thread()
+    @torch.no_grad()
     def predict(self, prices: Any, covariates: VarianceSource | None = None) -> Forecast:
         """Forecast from the last row of `prices`; see `forecast.predict`."""
-        return predict(self, prices, covariates)
+        panel = self.align_panel(to_panel(prices, operation="predict"))
+        inputs = self._inputs(panel, covariates)
+        self._check_warmup(PriceRange.of(inputs.prices))
+        log_returns = self.model.eval()(*inputs.to(self.device).batch())[0].cpu().to(inputs.prices.dtype)
+        return Forecast.from_log_returns(
+            self._with_findings(panel, covariates), self.horizons, self.levels, log_returns
+        )
 
+    @operation("simulate")
+    @one_thread()
+    @torch.no_grad()
     def simulate(
         self,
         prices: Any,
@@ -177,8 +180,34 @@ class Forecaster:
             >>> simulation.prices.shape
             torch.Size([1000, 21, 2])
         """
-        return simulate(self, prices, paths, covariates=covariates, horizon=horizon, seed=seed)
+        check_integer("simulate", 1, paths=paths)
+        check_integer("simulate", 0, maximum=2**63 - 1, seed=seed)
+        forecaster = self.to("cpu")
+        panel = forecaster.align_panel(to_panel(prices, operation="simulate"))
+        rows = longest = self.horizons[-1]
+        if horizon is not None:
+            try:
+                (rows,) = horizon_rows(horizon, row_calendar(panel.dates))
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"simulate: {error}") from None
+        if rows > longest:
+            rule = f"horizon must be at most {longest} rows, the longest horizon of the forecaster"
+            raise ValueError(f"simulate: {rule}; got {horizon!r}")
+        forecast = forecaster.predict(panel, covariates)
+        simulated = filtered_historical_simulation(
+            forecaster.model.har,
+            model_inputs(panel, longest),
+            forecast.log_returns,
+            rows=rows,
+            paths=paths,
+            seed=seed,
+        )
+        values = SyntheticTensor(forecast.last * simulated.log_returns.exp())
+        return Simulation(forecast, values, simulated.roll_gaps, seed, simulated.block, simulated.residual_rows)
 
+    @operation("start")
+    @one_thread()
+    @torch.no_grad()
     def start(self, prices: Any, covariates: VarianceSource | None = None) -> LiveState:
         """The state after the rows of `prices`, a dict of tensors, for forecasts row by row; see `step`.
 
@@ -186,8 +215,17 @@ class Forecaster:
             prices: as for `predict`; may have fewer rows than the warm-up.
             covariates: as for `predict`.
         """
-        return start(self, prices, covariates)
+        forecaster = self.to("cpu")
+        panel = forecaster.align_panel(to_panel(prices, operation="start"))
+        past = Past({})
+        if forecaster._has_update:
+            forecaster.model.eval().update(past, *forecaster._inputs(panel, covariates).batch())
+        live = LivePast(panel, panel.dates, PriceRange.of(panel.values.plain()), past)
+        return pack_state(live, forecaster.checksum, all_rows=not forecaster._has_update)
 
+    @operation("step")
+    @one_thread()
+    @torch.no_grad()
     def step(
         self, state: LiveState, prices: Any, covariates: VarianceSource | None = None
     ) -> tuple[LiveState, Forecast]:
@@ -213,16 +251,70 @@ class Forecaster:
             >>> bool((live.prices == forecaster.predict(wti).prices).all())
             True
         """
-        return step(self, state, prices, covariates)
+        forecaster = self.to("cpu")
+        before = unpack_state(state, forecaster.checksum, self.symbols, self.contracts)
+        new_rows = to_panel(prices, operation="step").select(self.symbols)
+        panel, first = forecaster.align_panel(append_rows(before.panel, new_rows)), len(before.panel)
+        if len(panel) == first:
+            raise ValueError("step: prices must have a row with a price; got none: skip rows without any")
+        price_range = before.price_range.join(PriceRange.of(panel.values.plain()[first:]))
+        forecaster._check_warmup(price_range)
+        inputs, model = forecaster._inputs(panel, covariates).batch(), forecaster.model.eval()
+        if forecaster._has_update:
+            log_returns = model.update(before.past, *(None if x is None else x[:, first:] for x in inputs))[0]
+        else:
+            log_returns = model(*inputs)[0]
+        dates, panel = np.concatenate([before.dates, panel.dates[first:]]), forecaster._with_findings(panel, covariates)
+        after = LivePast(panel, dates, price_range, before.past)
+        return (
+            pack_state(after, forecaster.checksum, all_rows=not forecaster._has_update),
+            Forecast.from_log_returns(panel, self.horizons, self.levels, log_returns, dates),
+        )
+
+    @property
+    def _has_update(self) -> bool:
+        """Whether the model keeps a state of fixed size instead of rows, see `step`."""
+        return hasattr(self.model, "update")
+
+    def _inputs(self, panel: Panel, covariates: VarianceSource | None) -> ModelInputs:
+        """Inputs of the model from an aligned panel.
+
+        Raises:
+            ValueError: the fit had covariates that are missing or have another transform, or had none.
+        """
+        specs = covariates.specs if isinstance(covariates, Covariates) else ()
+        transforms = {spec.name: spec.transform for spec in specs}
+        for fitted in self.record.covariates:
+            if (transform := transforms.get(fitted.name, fitted.transform)) != fitted.transform:
+                raise ValueError(
+                    f"{current_operation()}: covariate {fitted.name} must have the transform of the fit, "
+                    f"{fitted.transform!r}; got {transform!r}"
+                )
+        har = self.model.har.config
+        extra = covariate_variances(current_operation(), panel, har, covariates)
+        return model_inputs(panel, har.horizons[-1], extra)
+
+    def _check_warmup(self, price_range: PriceRange) -> None:
+        try:
+            price_range.check(self.symbols, self.model.har.config.warmup)
+        except ValueError as error:
+            raise ValueError(f"{current_operation()}: {error}") from None
+
+    def _with_findings(self, panel: Panel, covariates: VarianceSource | None) -> Panel:
+        """The panel with what is unlike the training prices, and the covariates that are too old on its last row."""
+        findings = [*panel.findings, *compare_with_training(panel, self.record.prices)]
+        if isinstance(covariates, Covariates):
+            findings += covariates.findings(panel.dates[-1])
+        return replace(panel, findings=tuple(findings))
 
     @cached_property
     def checksum(self) -> str:
         """SHA-256 of the content of the file that `save` writes."""
         return hashlib.sha256(self.to_bytes()).hexdigest()
 
-    def align_panel(self, panel: Panel, *, operation: str = "predict") -> Panel:
+    def align_panel(self, panel: Panel) -> Panel:
         """Select the forecaster's symbols from a panel, in its order and with its contracts; see `align_panel`."""
-        return align_panel(panel, self.symbols, self.contracts, self.frequency, operation=operation)
+        return align_panel(panel, self.symbols, self.contracts, self.frequency)
 
     def save(self, path: str | Path) -> None:
         """Write the forecaster to one safetensors file, atomically, with settings, symbols, record and a checksum.
@@ -239,11 +331,7 @@ class Forecaster:
 
     def to_bytes(self) -> bytes:
         """Content of the file that `save` writes."""
-        config = self.model.config
-        model = {"name": model_name(config), "config": asdict(config)}
-        fields = {"symbols": self.symbols, "contracts": self.contracts, "sources": self.sources}
-        metadata = {**fields, "model": model, "record": asdict(self.record)}
-        return tensor_file_bytes(FORMAT, self.model.state_dict(), metadata)
+        return forecaster_bytes(self.model, self.symbols, self.record, self.contracts, self.sources)
 
     @classmethod
     def load(cls, path: str | Path) -> "Forecaster":
@@ -257,23 +345,7 @@ class Forecaster:
 
     @classmethod
     def _from_bytes(cls, content: bytes, label: str = "content") -> "Forecaster":
-        state, metadata = parse_tensor_file(content, FORMAT, "Forecaster", label)
-        config = model_config(metadata["model"]["name"], metadata["model"]["config"])
-        model = build_model(config, len(metadata["symbols"]))
-        for name, x in state.items():
-            if x.dtype == torch.int8:
-                layer, _, weight = name.removesuffix(".original0").rpartition(".parametrizations.")
-                to_int8(model.get_submodule(layer), weight)
-        # assigned, not copied, so that weights keep their dtype
-        model.load_state_dict(state, assign=True)
-        record = metadata["record"] | {
-            "corrected": tuple(metadata["record"]["corrected"]),
-            "validation": tuple(map(tuple, metadata["record"]["validation"])),
-            "prices": tuple(PriceStatistics(**record) for record in metadata["record"].get("prices", ())),
-            "covariates": tuple(CovariateSpec(*spec) for spec in metadata["record"].get("covariates", ())),
-        }
-        symbols, contracts, sources = (tuple(metadata[key]) for key in ("symbols", "contracts", "sources"))
-        return cls(model, symbols, FitRecord(**record), contracts, sources)
+        return cls(*parse_forecaster(content, label))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the content of the file: modules with parametrizations cannot be pickled."""
@@ -285,43 +357,29 @@ class Forecaster:
         return f"Forecaster({name}, {symbols}; {fitted}; horizons {', '.join(map(str, self.horizons))})"
 
 
-def align_panel(
-    panel: Panel,
-    symbols: Sequence[str],
-    contracts: Sequence[str | None],
-    frequency: Frequency = "daily",
-    *,
-    operation: str = "predict",
-) -> Panel:
-    """Select the symbols of a forecaster from a panel, in its order and with its contracts, on the rows with a price.
+def predict(forecaster: Forecaster, prices: Any, covariates: VarianceSource | None = None) -> Forecast:
+    """Forecast from the last row of `prices`. The model is not refitted; its variances use every row.
+
+    It computes on the device of the forecaster, see `Forecaster.to`; the forecast is on the CPU.
 
     Args:
-        panel: raw prices.
-        symbols: N symbols of the forecaster.
-        contracts: their N product codes; None = spot.
-        frequency: of the prices of the fit.
-        operation: public function that was called, for the error message.
+        forecaster: from `fit` or `Forecaster.load`.
+        prices: raw prices, anything that `data.to_panel` takes, with at least the forecaster's symbols, in
+            any order. Symbols without a contract take that of the forecaster.
+        covariates: those of the fit, with their values up to now, if it had any. A covariate whose last value is too
+            old gives no information, which is a finding of the forecast.
 
     Raises:
-        ValueError: the panel has no such symbol, another contract for it, prices of another frequency, or a date that
-            is still to come.
+        TypeError: an argument has another type.
+        ValueError: a symbol of the forecaster is missing, has another contract, or too few positive prices for the
+            warm-up; a date is still to come, see `data.latest_date`; the covariates are not those of the fit.
 
     Example:
-        >>> from torchcommodity import data
-        >>> align_panel(data.embedded(), ("HENRY_HUB", "WTI"), (None, None)).symbols
-        ('HENRY_HUB', 'WTI')
+        >>> from torchcommodity import data, forecast
+        >>> forecaster = forecast.fit(data.embedded(["WTI"]).between("2012-01-01", "2017-12-31"))
+        >>> predict(forecaster, data.embedded().between(None, "2019-01-03"))
+        Forecast(WTI; from 2019-01-03; horizons 5, 21, 63, 126; 19 levels)
     """
-    if missing := [symbol for symbol in symbols if symbol not in panel.symbols]:
-        raise ValueError(
-            f"{operation}: prices must have every symbol of the forecaster; got {summarize_names(panel.symbols, 20)} "
-            f"without {summarize_names(missing)}"
-        )
-    panel = panel.select(symbols).drop_empty_rows()
-    check_frequency(operation, panel.dates, frequency)
-    if not panel.synthetic:  # simulated prices may lie in the future
-        check_not_future(operation, panel.dates, frequency)
-    for symbol, contract, fitted in zip(panel.symbols, panel.contracts, contracts):
-        if contract is not None and contract != fitted:
-            expected = "a spot price" if fitted is None else f"contract {fitted}"
-            raise ValueError(f"{operation}: {symbol} must be {expected}, as in the fit; got contract {contract}")
-    return panel.with_contracts(dict(zip(panel.symbols, contracts)))
+    if not isinstance(forecaster, Forecaster):
+        raise TypeError(f"predict: forecaster must be a Forecaster; got {type(forecaster).__name__}")
+    return forecaster.predict(prices, covariates)

@@ -1,4 +1,4 @@
-"""What a forecast needs of a price history: enough prices for the warm-up, and the last price of each symbol."""
+"""What a forecast needs of a price history: its symbols, enough prices for the warm-up, and the last price of each."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -6,7 +6,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from torchcommodity.data import summarize_names
+from torchcommodity.data import Frequency, Panel, check_frequency, check_not_future, summarize_names
+from torchcommodity.opkit.arguments import current_operation
 
 
 class PriceRange(NamedTuple):
@@ -52,3 +53,43 @@ def last_prices(prices: Tensor) -> tuple[Tensor, Tensor]:  # (..., T, N) -> (...
 
 def _positive(prices: Tensor) -> Tensor:
     return torch.isfinite(prices) & (prices > 0)
+
+
+def align_panel(
+    panel: Panel,
+    symbols: Sequence[str],
+    contracts: Sequence[str | None],
+    frequency: Frequency = "daily",
+) -> Panel:
+    """Select the symbols of a forecaster from a panel, in its order and with its contracts, on the rows with a price.
+
+    Args:
+        panel: raw prices.
+        symbols: N symbols of the forecaster.
+        contracts: their N product codes; None = spot.
+        frequency: of the prices of the fit.
+
+    Raises:
+        ValueError: the panel has no such symbol, another contract for it, prices of another frequency, or a date that
+            is still to come.
+
+    Example:
+        >>> from torchcommodity import data
+        >>> align_panel(data.embedded(), ("HENRY_HUB", "WTI"), (None, None)).symbols
+        ('HENRY_HUB', 'WTI')
+    """
+    operation = current_operation("predict")
+    if missing := [symbol for symbol in symbols if symbol not in panel.symbols]:
+        raise ValueError(
+            f"{operation}: prices must have every symbol of the forecaster; got {summarize_names(panel.symbols, 20)} "
+            f"without {summarize_names(missing)}"
+        )
+    panel = panel.select(symbols).drop_empty_rows()
+    check_frequency(operation, panel.dates, frequency)
+    if not panel.synthetic:  # simulated prices may lie in the future
+        check_not_future(operation, panel.dates, frequency)
+    for symbol, contract, fitted in zip(panel.symbols, panel.contracts, contracts):
+        if contract is not None and contract != fitted:
+            expected = "a spot price" if fitted is None else f"contract {fitted}"
+            raise ValueError(f"{operation}: {symbol} must be {expected}, as in the fit; got contract {contract}")
+    return panel.with_contracts(dict(zip(panel.symbols, contracts)))

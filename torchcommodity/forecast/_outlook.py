@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from torchcommodity.charts import forecast_decimals, quoted_decimals
 from torchcommodity.data import CONTRACTS, Frequency, Panel, product_name, trading_calendar, utc_now
 from torchcommodity.forecast._contract_rolls import contract_state
 from torchcommodity.forecast._coverage import Coverage
-from torchcommodity.forecast._decimals import forecast_decimals, quoted_decimals
 from torchcommodity.forecast._forecast import Forecast
+from torchcommodity.forecast._forecaster import Forecaster
 from torchcommodity.forecast._intervals import Interval, interval_name, level_index, main_interval
 from torchcommodity.training import VarianceSource
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from torchcommodity.forecast._forecaster import Forecaster
 
 DAY = np.timedelta64(1, "D")
 # age in days from which prices are reported as old; monthly ones are published weeks after their month
@@ -160,7 +159,7 @@ def outlook(
 
 
 def previous_forecast(
-    forecaster: "Forecaster", prices: Panel, covariates: VarianceSource | None = None
+    forecaster: Forecaster, prices: Panel, covariates: VarianceSource | None = None
 ) -> Forecast | None:
     """The forecast made one row earlier, for `outlook`; None where the prices before the last row are too few.
 

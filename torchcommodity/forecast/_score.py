@@ -1,12 +1,15 @@
 """Scores of a backtest: losses, skill, coverage, and Diebold-Mariano tests."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
+from torchcommodity.charts import COLORS, Chart, chart_layout, chart_number
 from torchcommodity.data import check_not_synthetic
 from torchcommodity.forecast._intervals import inside
 from torchcommodity.losses import pinball, qlike
@@ -159,3 +162,24 @@ def diebold_mariano(
         return math.nan, math.nan
     statistic = math.sqrt(T) * float(d.mean()) / math.sqrt(variance)
     return statistic, float(2 * stats.t.sf(abs(statistic), df=B))
+
+
+def skill_chart(scores: Sequence[Score]) -> Chart:
+    """Bar chart of the skill of each model by horizon, without the reference model."""
+    models = list(dict.fromkeys(row.model for row in scores))
+    horizons = list(dict.fromkeys(row.horizon for row in scores))
+    skill = {(row.model, row.horizon): row.skill for row in scores}
+    traces = [
+        {
+            "type": "bar",
+            "name": escape(model),
+            "x": [f"{h} rows" for h in horizons],
+            "y": [chart_number(skill[model, h], 3) for h in horizons],
+        }
+        for model in models
+        if any(skill[model, h] for h in horizons)
+    ]
+    layout = chart_layout(
+        xaxis={"type": "category", "title": {"text": "horizon"}}, yaxis={"title": {"text": "skill, % of pinball loss"}}
+    )
+    return {"data": traces, "layout": {**layout, "barmode": "group", "colorway": list(COLORS)}}

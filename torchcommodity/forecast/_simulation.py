@@ -8,11 +8,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchcommodity.charts import INK, LIGHT, MUTED, chart_layout, date_line, line_trace, plotly_figure, symbol_index
 from torchcommodity.data import SYNTHETIC, SyntheticTensor, summarize_names
 from torchcommodity.forecast._calendar import Dates
 from torchcommodity.forecast._forecast import Forecast
-from torchcommodity.forecast._margins import path_quantiles
-from torchcommodity.forecast._plot import INK, LIGHT, MUTED, chart_layout, date_line, figure, line_trace, symbol_index
+from torchcommodity.scenarios import path_quantiles
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,7 +110,7 @@ class Simulation:
             traces.append(line_trace(dates, [last, *rows], LIGHT["median"], name, digits=6))
         layout = chart_layout(xaxis={"type": "date"}, yaxis={"title": {"text": self.forecast.units[n] or "price"}})
         layout["shapes"] = [date_line(dates[0], MUTED)]
-        return figure({"data": traces, "layout": layout}, title=f"{self.symbols[n]}, simulated")
+        return plotly_figure({"data": traces, "layout": layout}, title=f"{self.symbols[n]}, simulated")
 
     def __len__(self) -> int:
         return int(self.prices.shape[0])

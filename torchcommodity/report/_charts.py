@@ -5,18 +5,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from torchcommodity.forecast import (
-    COLORS,
-    MUTED,
-    PALETTE,
-    BacktestSummary,
-    Calendar,
-    Chart,
-    Correlation,
-    chart_layout,
-    date_line,
-    line_trace,
-)
+from torchcommodity.charts import COLORS, MUTED, PALETTE, Chart, chart_layout, date_line, line_trace
+from torchcommodity.forecast import BacktestSummary, Calendar, Correlation
 
 
 def calibration_chart(summary: BacktestSummary, calendar: Calendar) -> Chart:

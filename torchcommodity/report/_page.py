@@ -10,8 +10,9 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from torchcommodity.charts import PALETTE, Chart, palette_css
 from torchcommodity.data import frame_to_csv
-from torchcommodity.forecast import PALETTE, Chart, Correlation, correlation, fan_chart, palette_css
+from torchcommodity.forecast import Correlation, correlation, fan_chart
 from torchcommodity.report import _sections as sections
 from torchcommodity.report._blocks import paragraph
 from torchcommodity.report._charts import calibration_chart, correlation_chart, correlation_heatmap, pit_chart

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from torchcommodity.charts import PALETTE, Chart, chart_layout, line_trace, log_axis
 from torchcommodity.data import Panel
-from torchcommodity.forecast import PALETTE, Chart, chart_layout, line_trace, log_axis
 from torchcommodity.portfolio import (
     TRAINED,
     UNTRAINED,

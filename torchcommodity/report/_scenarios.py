@@ -4,8 +4,8 @@ from itertools import islice
 
 import numpy as np
 
+from torchcommodity.charts import COLORS, MUTED, Chart, chart_layout, line_trace, log_axis
 from torchcommodity.data import SyntheticTensor
-from torchcommodity.forecast import COLORS, MUTED, Chart, chart_layout, line_trace, log_axis
 from torchcommodity.report._blocks import figure, paragraph, section
 from torchcommodity.report._markup import Markup, element, join
 from torchcommodity.report._page import page

@@ -8,8 +8,8 @@ from html import escape
 
 import torch
 
+from torchcommodity.charts import COLORS, MUTED, Chart, chart_layout
 from torchcommodity.data import frame_to_csv
-from torchcommodity.forecast import COLORS, MUTED, Chart, chart_layout
 from torchcommodity.report._blocks import code, details, figure, format_percent, paragraph, section
 from torchcommodity.report._comparisons import SIGNIFICANCE
 from torchcommodity.report._documents import finite

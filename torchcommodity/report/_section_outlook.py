@@ -4,7 +4,8 @@ import math
 from collections.abc import Sequence
 from datetime import date
 
-from torchcommodity.forecast import Outlook, OutlookRange, OutlookRow, format_age
+from torchcommodity.charts import format_age
+from torchcommodity.forecast import Outlook, OutlookRange, OutlookRow
 from torchcommodity.report._blocks import format_change, format_number, paragraph, section
 from torchcommodity.report._markup import Markup, element, join
 from torchcommodity.report._tables import table

@@ -1,4 +1,6 @@
-"""Stationary bootstrap of joint returns, the baseline of the generator."""
+"""Stationary bootstrap of rows, and of joint returns, the baseline of the generator."""
+
+from collections.abc import Iterator
 
 import numpy as np
 import torch
@@ -54,3 +56,18 @@ def stationary_bootstrap(
     pieces = [x[: paths_per_sample * rows].reshape(paths_per_sample, rows, -1) for x in samples]
     origin = f"stationary bootstrap of {len(past)} rows, mean block {mean_block:.1f}, seed {seed}"
     return Scenarios(SyntheticTensor(torch.from_numpy(np.concatenate(pieces)[:paths])), symbols, origin)
+
+
+def resampled_rows(count: int, paths: int, block: float, random: torch.Generator) -> Iterator[Tensor]:  # each (P,)
+    """Row numbers of every path, one step after the other: the next row, or, with probability 1 / block, any row.
+
+    The last row is followed by the first one. The steps of a short simulation are the first ones of a long one.
+
+    References:
+        Politis, Romano (1994). The stationary bootstrap. JASA 89. doi:10.1080/01621459.1994.10476870.
+    """
+    rows = torch.randint(count, (paths,), generator=random)
+    while True:
+        yield rows
+        starts = torch.rand(paths, generator=random) < 1 / block
+        rows = torch.where(starts, torch.randint(count, (paths,), generator=random), (rows + 1) % count)

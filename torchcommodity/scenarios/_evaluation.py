@@ -1,10 +1,9 @@
 """Out-of-sample evaluation of generated windows against real ones, compared with a stationary bootstrap."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from torch import Tensor
 
 from torchcommodity.data import Panel, calendar_years, check_daily, check_not_synthetic, to_panel
@@ -15,6 +14,9 @@ from torchcommodity.scenarios._returns import split_returns
 from torchcommodity.scenarios._scenarios import Scenarios
 from torchcommodity.scenarios._stylized_facts import Facts, abs_autocorrelation, fact_distances, stylized_facts
 from torchcommodity.training import check_prices, one_thread
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 STEP = 21  # rows from one real window to the next
 REAL, GAN, UNTRAINED, BOOTSTRAP, PAST = "real", "scenario-gan", "untrained", "bootstrap", "past"
@@ -41,13 +43,17 @@ class ScenarioEvaluation:
         totals = ", ".join(f"{name} {families['total']:.3f}" for name, families in self.distances.items())
         return f"ScenarioEvaluation({self.windows} windows {self.first} to {self.last}; {totals})"
 
-    def to_pandas(self) -> pd.DataFrame:
+    def to_pandas(self) -> "pd.DataFrame":
         """Convert the distances to a DataFrame: families by sources, `total` last."""
+        import pandas as pd
+
         table: pd.DataFrame = pd.DataFrame(self.distances)
         return table
 
-    def fact_means(self) -> pd.DataFrame:
+    def fact_means(self) -> "pd.DataFrame":
         """Mean of the facts over windows and over a family's assets, pairs and lags; families by sources."""
+        import pandas as pd
+
         table: pd.DataFrame = pd.DataFrame(
             {name: {family: float(fact.mean()) for family, fact in facts.items()} for name, facts in self.facts.items()}
         )

@@ -1,12 +1,15 @@
 """Generated paths of joint log-returns, marked as synthetic."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 import torch
 
 from torchcommodity.data import SYNTHETIC, DataError, Panel, Provenance, SyntheticTensor, synthetic_symbol, utc_now
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,8 +50,10 @@ class Scenarios:
         paths = f"{len(self)} paths of {self.returns.shape[1]} rows"
         return f"Scenarios({paths}; {', '.join(self.symbols)}; {self.origin})"
 
-    def to_pandas(self) -> pd.DataFrame:
+    def to_pandas(self) -> "pd.DataFrame":
         """Convert to a long DataFrame: path and row (from 1), symbol, log_return, and source, always `synthetic`."""
+        import pandas as pd
+
         path, row, n = (i.ravel() for i in np.indices(tuple(self.returns.shape)))
         table: pd.DataFrame = pd.DataFrame(
             {

@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 from dashboard_site import DESKTOP, DOCUMENT, DRAWN, MARKUP, PHONE, Page, assert_accessible, wait_until
 
+from torchcommodity.charts import PALETTE
 from torchcommodity.data import embedded
-from torchcommodity.forecast import PALETTE, fit, outlook
+from torchcommodity.forecast import fit, outlook
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from torchcommodity.forecast import PALETTE
+from torchcommodity.charts import PALETTE
 from torchcommodity.serve import dashboard
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from torchcommodity.charts import format_age
 from torchcommodity.data import Panel, check_not_synthetic, compare_with_training, summarize_findings, utc_now
 from torchcommodity.export import Artifact
 from torchcommodity.forecast import (
@@ -15,7 +16,6 @@ from torchcommodity.forecast import (
     align_panel,
     calendar,
     correlation,
-    format_age,
     pairs_by_strength,
 )
 from torchcommodity.serve.dashboard._cached_artifact import CachedArtifact

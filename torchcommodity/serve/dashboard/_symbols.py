@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import torch
 
+from torchcommodity.charts import format_age
 from torchcommodity.data import Panel
 from torchcommodity.export import Metadata
 from torchcommodity.forecast import (
     Coverage,
     Forecast,
     OutlookRow,
-    format_age,
     intervals,
     level_index,
     main_interval,

@@ -1,4 +1,4 @@
-"""Charts as plotly figures in plain dictionaries."""
+"""The kit of every chart: colors in a light and a dark scheme, and parts of plotly figures in plain dictionaries."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -7,8 +7,22 @@ from typing import Any
 import numpy as np
 
 from torchcommodity.data import summarize_names
-from torchcommodity.forecast._palette import PALETTE
-from torchcommodity.forecast._score import Score
+
+# text has a contrast of at least 4.5 to 1
+PALETTE = {
+    "light": {
+        "paper": "#ffffff", "ink": "#1c2733", "muted": "#51606e", "line": "#d5dce3", "grid": "#e3e8ed",
+        "accent": "#0b5c8a", "mark": "#b3461b", "warn": "#fdf3e7", "better": "#22632a", "worse": "#9a3412",
+        "band50": "#6e9dbb", "band80": "#a9c6d8", "band90": "#d3e2ec", "median": "#073b59", "soft": "#f4f6f8",
+        "series3": "#3d7a3a", "series4": "#7a4a9c", "series5": "#8fb8d0", "series6": "#c8a24a",
+    },
+    "dark": {
+        "paper": "#12181f", "ink": "#e4e9ee", "muted": "#a3b0bc", "line": "#2f3a45", "grid": "#26313b",
+        "accent": "#6cb6e0", "mark": "#e58b5f", "warn": "#33261a", "better": "#7fca87", "worse": "#f0946a",
+        "band50": "#4f83a3", "band80": "#37596f", "band90": "#263c4c", "median": "#d7ecfa", "soft": "#1b232c",
+        "series3": "#7cc278", "series4": "#bf94dd", "series5": "#b4d8ec", "series6": "#e0c070",
+    },
+}  # fmt: skip
 
 Chart = dict[str, Any]
 
@@ -17,7 +31,7 @@ INK, MUTED, PAPER = LIGHT["ink"], LIGHT["muted"], LIGHT["paper"]
 COLORS = tuple(LIGHT[name] for name in ("accent", "mark", "series3", "series4", "series5", "series6"))
 
 
-def figure(chart: Chart, title: str) -> Any:
+def plotly_figure(chart: Chart, title: str) -> Any:
     """Convert a chart to a standalone plotly Figure with a title."""
     import plotly.graph_objects as go  # slow to import
 
@@ -35,25 +49,14 @@ def symbol_index(symbols: Sequence[str], symbol: str | None) -> int:
     return 0 if symbol is None else symbols.index(symbol)
 
 
-def skill_chart(scores: Sequence[Score]) -> Chart:
-    """Bar chart of the skill of each model by horizon, without the reference model."""
-    models = list(dict.fromkeys(row.model for row in scores))
-    horizons = list(dict.fromkeys(row.horizon for row in scores))
-    skill = {(row.model, row.horizon): row.skill for row in scores}
-    traces = [
-        {
-            "type": "bar",
-            "name": escape(model),
-            "x": [f"{h} rows" for h in horizons],
-            "y": [_rounded(skill[model, h], 3) for h in horizons],
-        }
-        for model in models
-        if any(skill[model, h] for h in horizons)
-    ]
-    layout = chart_layout(
-        xaxis={"type": "category", "title": {"text": "horizon"}}, yaxis={"title": {"text": "skill, % of pinball loss"}}
-    )
-    return {"data": traces, "layout": {**layout, "barmode": "group", "colorway": list(COLORS)}}
+def palette_css() -> str:
+    """The colors as CSS variables, such as `--ink`, in the scheme that the reader's system prefers."""
+    rules = []
+    for scheme, colors in PALETTE.items():
+        variables = " ".join(f"--{name}: {color};" for name, color in colors.items())
+        rules.append(f":root {{ {variables} color-scheme: {scheme}; }}")
+    light, dark = rules
+    return f"{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n"
 
 
 def line_trace(
@@ -70,7 +73,7 @@ def line_trace(
         "type": "scatter",
         "mode": mode,
         "x": x,
-        "y": [_rounded(value, digits) for value in y],
+        "y": [chart_number(value, digits) for value in y],
         "name": name,
         "line": {"color": color, "width": 1.8, "dash": dash},
         "marker": {"size": 6, "color": color},
@@ -105,6 +108,6 @@ def chart_layout(xaxis: Chart, yaxis: Chart) -> Chart:
     }
 
 
-def _rounded(value: float | None, digits: int) -> float | None:
-    """`digits` + 2 significant digits, more than a screen shows; None where not finite."""
+def chart_number(value: float | None, digits: int) -> float | None:
+    """A value for a chart: `digits` + 2 significant digits, more than a screen shows; None where it is not finite."""
     return None if value is None or not np.isfinite(value) else float(f"{value:.{digits + 2}g}")

@@ -2,7 +2,7 @@
 
 import torch
 
-from torchcommodity.forecast._dependence import remove_correlation
+from torchcommodity.scenarios._filtered_simulation import remove_correlation
 
 RANDOM = torch.Generator().manual_seed(0)
 

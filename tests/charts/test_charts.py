@@ -2,7 +2,7 @@
 
 import pytest
 
-from torchcommodity.forecast import PALETTE, palette_css
+from torchcommodity.charts import PALETTE, palette_css
 
 
 def luminance(color: str) -> float:

@@ -4,8 +4,8 @@ import itertools
 
 import torch
 
-from torchcommodity.forecast._margins import match_margins, path_quantiles
-from torchcommodity.forecast._resample import resampled_rows
+from torchcommodity.scenarios._bootstrap import resampled_rows
+from torchcommodity.scenarios._margins import match_margins, path_quantiles
 
 HORIZONS, LEVELS = (4, 16), (0.05, 0.25, 0.5, 0.75, 0.95)
 
