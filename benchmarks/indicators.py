@@ -41,7 +41,6 @@ SHOWN = {  # heads of the page, and the columns of the file below them
     "function": "function",
     "ms": "ms_1000",
     "floor": "floor_ms_1000",
-    "TA-Lib, ms": "talib_ms_1000",
     "speedup": "speedup_1000",
     "backward": "backward_1000",
     "speedup, 20 columns": "speedup_20",

@@ -57,27 +57,26 @@ def write_section(part: str, text: str, note: str) -> None:
         heads, rows = read_table(text)
         file = PAGE.with_name(f"{PAGE.stem}-{part}.csv")
         write_csv(file, [head.replace(" ", "_") for head in heads], rows)
-        text = f"{counts(heads, rows, GROUPS.get(part))}\n\n[All {len(rows)} rows]({file.name}), as CSV."
+        totals = ", ".join(f"{count} {kind}" for kind, count in counts(rows).items())
+        text = f"[All {len(rows)} rows]({file.name}), as CSV: {totals}."
+        if part in GROUPS:
+            column = heads.index(GROUPS[part])
+            groups = {
+                value: [row for row in rows if row[column] == value] for value in {row[column]: 0 for row in rows}
+            }
+            cells = [[value, *map(str, counts(group).values())] for value, group in groups.items()]
+            text += f"\n\n{format_table([GROUPS[part], *counts(rows)], cells)}"
         if others := [row for row in rows if outcome(row) != "pass"]:
-            text += f" Those that did not pass:\n\n{format_table(heads, others)}"
+            text += f"\n\nThose that did not pass:\n\n{format_table(heads, others)}"
     replace_table(PAGE, part, f"{text}\n\n{note}")
+
+
+def counts(rows: Rows) -> dict[str, int]:
+    return {kind: sum(outcome(row) == kind for row in rows) for kind in ("pass", "fail", "skipped")}
 
 
 def outcome(row: Sequence[str]) -> str:
     return "fail" if "FAIL" in row[-1] else "skipped" if row[-1].startswith("skipped") else "pass"
-
-
-def counts(heads: Sequence[str], rows: Rows, group: str | None) -> str:
-    """How many rows passed, failed and were skipped: of all, and by the values of a column."""
-    groups = {"all": rows}
-    for value in dict.fromkeys(row[heads.index(group)] for row in rows) if group else ():
-        groups[value] = [row for row in rows if row[heads.index(group)] == value]
-    kinds = ("pass", "fail", "skipped")
-    cells = [
-        [title, str(len(part)), *(str(sum(outcome(row) == kind for row in part)) for kind in kinds)]
-        for title, part in groups.items()
-    ]
-    return format_table([group or "", "rows", *kinds], cells)
 
 
 def main() -> None:
