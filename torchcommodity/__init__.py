@@ -68,5 +68,10 @@ __all__ = [
     "training",
 ]
 
+_MODULES = {
+    "data": ["Panel", "read", "to_panel"],
+    "forecast": ["Forecaster", "backtest", "fit", "predict"],
+}
+
 if not TYPE_CHECKING:  # type checkers would allow any name
-    __getattr__, __dir__ = _lazy.lazy_names(__name__)
+    __getattr__, __dir__ = _lazy.lazy_names(__name__, _MODULES)

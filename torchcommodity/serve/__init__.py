@@ -14,4 +14,4 @@ if TYPE_CHECKING:
 __all__ = ["dashboard", "http"]
 
 if not TYPE_CHECKING:  # type checkers would allow any name
-    __getattr__, __dir__ = _lazy.lazy_names(__name__)
+    __getattr__, __dir__ = _lazy.lazy_names(__name__, {})

@@ -18,5 +18,11 @@ __all__ = [
     "make_document",
 ]
 
+_MODULES = {
+    "_cached_dashboard": ["Dashboard"],
+    "_document": ["make_document"],
+    "_empty_document": ["empty_document"],
+}
+
 if not TYPE_CHECKING:  # type checkers would allow any name
-    __getattr__, __dir__ = _lazy.lazy_names(__name__)
+    __getattr__, __dir__ = _lazy.lazy_names(__name__, _MODULES)

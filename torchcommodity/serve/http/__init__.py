@@ -25,5 +25,14 @@ __all__ = [
     "serve",
 ]
 
+_MODULES = {
+    "_app": ["Routes"],
+    "_limits": ["Limits"],
+    "_logs": ["redirect_stderr"],
+    "_server": ["serve"],
+    "_storage": ["local_artifact"],
+    "_tokens": ["Tokens"],
+}
+
 if not TYPE_CHECKING:  # type checkers would allow any name
-    __getattr__, __dir__ = _lazy.lazy_names(__name__)
+    __getattr__, __dir__ = _lazy.lazy_names(__name__, _MODULES)
