@@ -62,7 +62,12 @@ def walk_forward(
             f"got test_start={test_start} with {len(days)} rows, {start} of them earlier"
         )
     bounds = [start, *_block_bounds(days, start, test_rows), len(days)]
-    return [_split(begin, end, horizon, train_rows) for begin, end in pairwise(bounds)]
+    splits = []
+    for begin, end in pairwise(bounds):
+        last = begin - horizon
+        first = 0 if train_rows is None else max(0, last - train_rows)
+        splits.append(Split(range(first, last), range(begin, end)))
+    return splits
 
 
 def hold_out(rows: range, *, horizon: int, fraction: float = 0.2) -> Split:
@@ -87,11 +92,6 @@ def hold_out(rows: range, *, horizon: int, fraction: float = 0.2) -> Split:
     if not rows.start < begin - horizon < begin < rows.stop:
         raise ValueError(f"hold_out: both parts must have rows; got rows={rows} with {horizon=}, {fraction=}")
     return Split(range(rows.start, begin - horizon), range(begin, rows.stop))
-
-
-def _split(begin: int, end: int, horizon: int, train_rows: int | None) -> Split:
-    last = begin - horizon
-    return Split(range(0 if train_rows is None else max(0, last - train_rows), last), range(begin, end))
 
 
 def _start_date(days: Dates, test_start: int | DateLike | None) -> np.datetime64:

@@ -22,7 +22,9 @@ def price_findings(
     clock, present = np.busday_count(dates[0], dates), ~np.isnan(prices)
     yield from _ended(symbols, dates, present, clock)
     if len(symbols) > 1:
-        yield from _no_overlap(symbols, present)
+        shared = present[present.sum(axis=1) > 1]
+        for column in np.flatnonzero(~shared.any(axis=0) & present.any(axis=0)).tolist():
+            yield make_finding("no overlap", symbols[column], value="no date with a price of another symbol")
         yield from _identical_columns(symbols, prices, present)
     yield from _rows(dates, frequency, present, lines)
     suspects = stacked.suspects(clock, STALE_RUN[frequency]) | (prices <= 0).any(axis=0)
@@ -33,7 +35,10 @@ def price_findings(
             for kind, row, value in series_findings(prices[rows, column], clock[rows], own, STALE_RUN[frequency]):
                 date, line = ("", 0) if row < 0 else (own[row], lines[rows[row], column])
                 yield make_finding(kind, symbol, date, line, value)
-        yield from _missing(symbol, rows)
+        span = int(rows[-1] - rows[0]) + 1 if rows.size else 0
+        if span > 2 * len(rows):
+            words = f"{span - len(rows):,} of {span:,} rows between first and last price have none"
+            yield make_finding("mostly missing", symbol, value=words)
         if mismatch := frequency_mismatch(own, frequency):
             yield make_finding("mixed frequency", symbol, value=f"{mismatch}; the rows of the panel are {frequency}")
 
@@ -49,12 +54,6 @@ def _ended(symbols: Sequence[str], dates: Array, present: Array, clock: Array) -
         if own.size and (days := clock[last] - clock[own[-1]]) > longest_step(clock[own]):
             value = f"last price {days:,} business days before that of others, {dates[last]}"
             yield make_finding("ended", symbols[column], dates[own[-1]], value=value)
-
-
-def _no_overlap(symbols: Sequence[str], present: Array) -> Iterator[Finding]:
-    shared = present[present.sum(axis=1) > 1]
-    for column in np.flatnonzero(~shared.any(axis=0) & present.any(axis=0)).tolist():
-        yield make_finding("no overlap", symbols[column], value="no date with a price of another symbol")
 
 
 def _identical_columns(symbols: Sequence[str], prices: Array, present: Array) -> Iterator[Finding]:
@@ -79,10 +78,3 @@ def _rows(dates: Array, frequency: Frequency, present: Array, lines: Array) -> I
     for kind, (mask, value) in kinds.items():
         for row in np.flatnonzero(mask):
             yield make_finding(kind, "", dates[row], lines[row].max(), value)
-
-
-def _missing(symbol: str, rows: Array) -> Iterator[Finding]:
-    span = int(rows[-1] - rows[0]) + 1 if rows.size else 0
-    if span > 2 * len(rows):
-        value = f"{span - len(rows):,} of {span:,} rows between first and last price have none"
-        yield make_finding("mostly missing", symbol, value=value)

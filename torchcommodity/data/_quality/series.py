@@ -39,17 +39,13 @@ def series_findings(prices: Array, clock: Array, dates: Array, stale: int) -> It
     magnitude = np.abs(prices)
     for row in np.flatnonzero((magnitude >= EXTREME) | ((magnitude > 0) & (magnitude <= 1 / EXTREME))):
         yield Occurrence("extreme price", int(row), f"{prices[row]:g}")
-    yield from _gaps(clock, dates)
+    steps = np.diff(clock)
+    for row in np.flatnonzero(steps > longest_step(clock)):
+        yield Occurrence("gap", int(row + 1), f"{steps[row]} business days since {dates[row]}")
     yield from _runs(prices, dates, stale)
     yield from _jumps(prices)
     yield from _repeated_blocks(prices, dates)
     yield from _returns(prices)
-
-
-def _gaps(clock: Array, dates: Array) -> Iterator[Occurrence]:
-    steps = np.diff(clock)
-    for row in np.flatnonzero(steps > longest_step(clock)):
-        yield Occurrence("gap", int(row + 1), f"{steps[row]} business days since {dates[row]}")
 
 
 def longest_step(clock: Array) -> float:

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from torchcommodity.data._core.arrays import Array
 from torchcommodity.data._core.panel import Panel
 
 
@@ -37,12 +36,10 @@ def price_statistics(panel: Panel) -> tuple[PriceStatistics, ...]:
     >>> price_statistics(embedded(["WTI"]).between(None, "2018-12-31"))[0]
     PriceStatistics(lowest=10.25, highest=145.31, last=45.15, date='2018-12-28', largest_move=0.406396)
     """
-    return tuple(map(_statistics, panel.values.plain().detach().numpy().T, [panel.dates] * len(panel.symbols)))
-
-
-def _statistics(prices: Array, dates: Array) -> PriceStatistics:
-    positive = prices > 0
-    prices, last = prices[positive], str(dates[positive][-1])
-    # rounded, so that a fit on another processor writes the same file
-    move = round(float(np.abs(np.diff(np.log(prices))).max(initial=0.0)), 6)
-    return PriceStatistics(float(prices.min()), float(prices.max()), float(prices[-1]), last, move)
+    statistics = []
+    for column in panel.values.plain().detach().numpy().T:
+        prices, last = column[column > 0], str(panel.dates[column > 0][-1])
+        # rounded, so that a fit on another processor writes the same file
+        move = round(float(np.abs(np.diff(np.log(prices))).max(initial=0.0)), 6)
+        statistics.append(PriceStatistics(float(prices.min()), float(prices.max()), float(prices[-1]), last, move))
+    return tuple(statistics)

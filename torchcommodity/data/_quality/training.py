@@ -45,23 +45,16 @@ def training_findings(
     """The findings of `compare_with_training`, for prices `(T, N)` on `dates (T,)`."""
     last = stacked.last
     if training:
-        for column in np.flatnonzero(_outside(last, training)).tolist():
+        lowest, highest = np.array([(record.lowest, record.highest) for record in training]).T
+        for column in np.flatnonzero((last > FAR * highest) | (last < lowest / FAR)).tolist():
             price, date = last[column], dates[stacked.rows[stacked.ends[column + 1] - 1]]
-            yield make_finding("outside training range", symbols[column], date, value=_range(price, training[column]))
+            is_high = price > highest[column]
+            bound, limit = ("highest", highest[column]) if is_high else ("lowest", lowest[column])
+            words = f"{price:g}, {price / limit:.3g} times the {bound} training price, {limit:g}; check the unit"
+            yield make_finding("outside training range", symbols[column], date, value=words)
     yield from _large_moves(dates, symbols, stacked, training)
     yield from swapped_columns(prices, dates, symbols, last, training)
     yield from _shifted_dates(prices, dates, training)
-
-
-def _outside(last: Array, training: Sequence[PriceStatistics]) -> Array:
-    lowest, highest = np.array([(record.lowest, record.highest) for record in training]).T
-    outside: Array = (last > FAR * highest) | (last < lowest / FAR)
-    return outside
-
-
-def _range(price: float, record: PriceStatistics) -> str:
-    bound, value = ("highest", record.highest) if price > record.highest else ("lowest", record.lowest)
-    return f"{price:g}, {price / value:.3g} times the {bound} training price, {value:g}; check the unit"
 
 
 def _large_moves(

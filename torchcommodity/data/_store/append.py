@@ -35,7 +35,11 @@ def append(
     """Append a panel, or the one that `change` makes of the last vintage (None: the name is new), as a vintage."""
     last = last_state(connection, name)
     panel = change if isinstance(change, Panel) else change(None if last is None else read_panel(connection, last))
-    number = _add_name(connection, name) if last is None else last.panel
+    if last is None:
+        ((number,),) = connection.execute("SELECT coalesce(max(panel), 0) + 1 FROM panels").fetchall()
+        connection.execute("INSERT INTO panels VALUES (?, ?)", [number, name])
+    else:
+        number = last.panel
     series = _add_series(connection, number, panel.symbols)
     changes = _changes(connection, last, panel, series)
     columns = None if last is None else [row[1:] for row in read_columns(connection, last)]
@@ -82,12 +86,6 @@ def _changes(connection: "Connection", last: State | None, panel: Panel, series:
     return (
         diff(head, head, series) if head is panel else diff(None, panel.between(end + np.timedelta64(1, "D")), series)
     )
-
-
-def _add_name(connection: "Connection", name: str) -> int:
-    ((number,),) = connection.execute("SELECT coalesce(max(panel), 0) + 1 FROM panels").fetchall()
-    connection.execute("INSERT INTO panels VALUES (?, ?)", [number, name])
-    return int(number)
 
 
 def _add_series(connection: "Connection", panel: int, symbols: tuple[str, ...]) -> dict[str, int]:

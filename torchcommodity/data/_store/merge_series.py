@@ -45,6 +45,10 @@ def merge_series(panel: Panel, parts: Sequence[Part]) -> Panel:
         units[column], provenance[column] = part.panel.units[0], part.panel.provenance[0]
     was_empty = np.isin(dates, panel.dates[np.isnan(panel.values.plain().numpy()).all(axis=1)])
     valid_rows = ~np.isnan(prices).all(axis=1) | was_empty
+    curve = None
+    if panel.curve is not None:
+        values = _spread(panel.curve.plain().numpy(), rows, len(dates))[valid_rows]
+        curve = MetadataTensor(torch.from_numpy(values))
     merged = Panel(
         MetadataTensor(torch.from_numpy(prices[valid_rows])),
         dates[valid_rows],
@@ -52,7 +56,7 @@ def merge_series(panel: Panel, parts: Sequence[Part]) -> Panel:
         tuple(units),
         tuple(provenance),
         panel.contracts,
-        None if panel.curve is None else _curve(panel.curve, rows, valid_rows),
+        curve,
         deliveries=None if panel.deliveries is None else _spread(panel.deliveries, rows, len(dates))[valid_rows],
     )
     return replace(merged, findings=_findings(panel, merged, parts))
@@ -64,10 +68,6 @@ def _spread(values: Array, rows: Array, count: int) -> Array:
     result = np.full((count, *values.shape[1:]), missing, dtype=values.dtype)
     result[rows] = values
     return result
-
-
-def _curve(curve: MetadataTensor, rows: Array, valid_rows: Array) -> MetadataTensor:
-    return MetadataTensor(torch.from_numpy(_spread(curve.plain().numpy(), rows, len(valid_rows))[valid_rows]))
 
 
 def _findings(panel: Panel, merged: Panel, parts: Sequence[Part]) -> tuple[Finding, ...]:

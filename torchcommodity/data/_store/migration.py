@@ -24,19 +24,18 @@ def migrate(connection: "DuckDBPyConnection") -> None:
     """Rewrite the tables of version 0.1, within the transaction of the caller."""
     tables = {row[0] for row in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
     names = connection.execute("SELECT name, added FROM panels ORDER BY number").fetchall()
-    panels = [(name, _read_stored(connection, name, tables >= FUTURES), added) for name, added in names]
+    panels = []
+    for name, added in names:
+        try:
+            panels.append((name, _read(connection, name, tables >= FUTURES), added))
+        except DataError as error:  # a later rule refuses it
+            stored = f"{name!r}, stored by version 0.1"
+            raise DataError(f"{stored}: {error}; export and remove it with that version") from None
     for table in (VERSION_1 | FUTURES) & tables:
         connection.execute(f"DROP TABLE {table}")
     create_tables(connection)
     for name, panel, added in panels:
         append(connection, name, panel, datetime.fromisoformat(added[:-1]))
-
-
-def _read_stored(connection: "DuckDBPyConnection", name: str, futures: bool) -> Panel:
-    try:
-        return _read(connection, name, futures)
-    except DataError as error:  # a later rule refuses it
-        raise DataError(f"{name!r}, stored by version 0.1: {error}; export and remove it with that version") from None
 
 
 def _read(connection: "DuckDBPyConnection", name: str, futures: bool) -> Panel:

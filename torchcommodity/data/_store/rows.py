@@ -98,6 +98,7 @@ def read_panel(connection: "duckdb.DuckDBPyConnection", state: State) -> Panel:
     series, symbols, units, contracts, *records = zip(*read_columns(connection, state))
     dates, cube = _read_cube(connection, state, max(series))
     cube = cube[:, series]
+    months = np.where(np.isnan(cube[:, :, DELIVERY]), np.iinfo(np.int64).min, cube[:, :, DELIVERY]).astype(np.int64)
     return Panel(
         _tensor(cube[:, :, 0]),
         dates,
@@ -107,12 +108,8 @@ def read_panel(connection: "duckdb.DuckDBPyConnection", state: State) -> Panel:
         contracts,
         None if state.curve is None else _tensor(cube[:, :, 1:DELIVERY]),
         tuple(Finding(*row) for row in read_findings(connection, state)),
-        _months(cube[:, :, DELIVERY]) if state.deliveries else None,
+        months.astype("datetime64[M]") if state.deliveries else None,
     )
-
-
-def _months(numbers: Array) -> Array:
-    return np.where(np.isnan(numbers), np.iinfo(np.int64).min, numbers).astype(np.int64).astype("datetime64[M]")
 
 
 def _tensor(values: Array) -> MetadataTensor:

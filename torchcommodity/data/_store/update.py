@@ -92,9 +92,14 @@ def update(
         for done, symbol in enumerate(symbols):
             if progress:
                 progress(done, len(symbols), symbol)
-            parts.append(_fetch(panel[symbol], full, settings))
-    vintage, series = _append(store, name, parts)
-    return Update(vintage, series, tuple(symbol for symbol in panel.symbols if symbol not in symbols))
+            series = panel[symbol]
+            record, dates = series.provenance[0], series.dates[~np.isnan(series.values.plain().numpy()[:, 0])]
+            start = dates[-1] - OVERLAP if len(dates) and not full else None
+            publisher = _publisher(record)
+            assert publisher is not None
+            parts.append(Part(series.symbols[0], start, publisher([record.series], start=start, http=settings)))
+    vintage, updates = _append(store, name, parts)
+    return Update(vintage, updates, tuple(symbol for symbol in panel.symbols if symbol not in symbols))
 
 
 def updatable_symbols(panel: Panel) -> tuple[str, ...]:
@@ -109,15 +114,6 @@ def updatable_symbols(panel: Panel) -> tuple[str, ...]:
 
 def _publisher(record: Provenance) -> Callable[..., Panel] | None:
     return fred if is_fred(record) else eia if is_eia(record) else None
-
-
-def _fetch(series: Panel, full: bool, http: Http) -> Part:
-    """Fetch the one series of a panel, by the id that its provenance records."""
-    record, dates = series.provenance[0], series.dates[~np.isnan(series.values.plain().numpy()[:, 0])]
-    start = dates[-1] - OVERLAP if len(dates) and not full else None
-    publisher = _publisher(record)
-    assert publisher is not None
-    return Part(series.symbols[0], start, publisher([record.series], start=start, http=http))
 
 
 def _append(store: Store, name: str, parts: Sequence[Part]) -> tuple[Vintage, tuple[SeriesUpdate, ...]]:
