@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from torchcommodity.data._core.horizons import Horizon as Horizon
     from torchcommodity.data._core.horizons import horizon_code as horizon_code
     from torchcommodity.data._core.horizons import horizon_rows as horizon_rows
+    from torchcommodity.data._core.horizons import horizon_unit as horizon_unit
     from torchcommodity.data._core.names import printable as printable
     from torchcommodity.data._core.names import symbol_problem as symbol_problem
     from torchcommodity.data._core.panel import Panel as Panel
@@ -176,6 +177,7 @@ __all__ = [
     "hold_out",
     "horizon_code",
     "horizon_rows",
+    "horizon_unit",
     "infer_frequency",
     "inspect",
     "inspect_prices",

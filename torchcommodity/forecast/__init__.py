@@ -1,41 +1,40 @@
 """Fit forecasters, predict quantiles, backtest, and score against baselines."""
 
 from torchcommodity.forecast._backtest import TEST_YEARS as TEST_YEARS
-from torchcommodity.forecast._backtest import Backtest as Backtest
 from torchcommodity.forecast._backtest import backtest as backtest
 from torchcommodity.forecast._baselines import baselines as baselines
 from torchcommodity.forecast._cache import CacheEntry as CacheEntry
+from torchcommodity.forecast._cache import backtest_span as backtest_span
 from torchcommodity.forecast._cache import cache_entries as cache_entries
+from torchcommodity.forecast._cache import cached_backtest as cached_backtest
+from torchcommodity.forecast._cache import cached_fit as cached_fit
 from torchcommodity.forecast._cache import clear_cache as clear_cache
 from torchcommodity.forecast._cache import code_hash as code_hash
 from torchcommodity.forecast._cache import data_hash as data_hash
-from torchcommodity.forecast._cached import backtest_span as backtest_span
-from torchcommodity.forecast._cached import cached_backtest as cached_backtest
-from torchcommodity.forecast._cached import cached_fit as cached_fit
 from torchcommodity.forecast._calendar import Calendar as Calendar
 from torchcommodity.forecast._calendar import calendar as calendar
 from torchcommodity.forecast._calendar import horizon_name as horizon_name
 from torchcommodity.forecast._conformal import conformal as conformal
-from torchcommodity.forecast._contract_rolls import roll_dates as roll_dates
+from torchcommodity.forecast._contract_rolls import roll_days as roll_days
 from torchcommodity.forecast._correlation import CORRELATION_WINDOW as CORRELATION_WINDOW
 from torchcommodity.forecast._correlation import Correlation as Correlation
 from torchcommodity.forecast._correlation import correlation as correlation
 from torchcommodity.forecast._correlation import pairs_by_strength as pairs_by_strength
-from torchcommodity.forecast._coverage import Coverage as Coverage
-from torchcommodity.forecast._coverage import count_independent as count_independent
-from torchcommodity.forecast._fan import interpolate_quantiles as interpolate_quantiles
 from torchcommodity.forecast._fan_chart import Fan as Fan
-from torchcommodity.forecast._fan_chart import fan_chart as fan_chart
-from torchcommodity.forecast._fan_chart import make_fan as make_fan
+from torchcommodity.forecast._fan_chart import interpolate_quantiles as interpolate_quantiles
 from torchcommodity.forecast._fit import fit as fit
 from torchcommodity.forecast._forecast import Forecast as Forecast
+from torchcommodity.forecast._forecast import fan_chart as fan_chart
+from torchcommodity.forecast._forecast import make_fan as make_fan
 from torchcommodity.forecast._forecaster import Forecaster as Forecaster
 from torchcommodity.forecast._forecaster import predict as predict
 from torchcommodity.forecast._forecaster_file import FitRecord as FitRecord
 from torchcommodity.forecast._history import align_panel as align_panel
 from torchcommodity.forecast._history import check_warmup as check_warmup
 from torchcommodity.forecast._history import last_prices as last_prices
+from torchcommodity.forecast._intervals import Coverage as Coverage
 from torchcommodity.forecast._intervals import Interval as Interval
+from torchcommodity.forecast._intervals import count_independent as count_independent
 from torchcommodity.forecast._intervals import inside as inside
 from torchcommodity.forecast._intervals import interval_name as interval_name
 from torchcommodity.forecast._intervals import intervals as intervals
@@ -50,6 +49,7 @@ from torchcommodity.forecast._outlook import previous_forecast as previous_forec
 from torchcommodity.forecast._pipelines import QuantilePipeline as QuantilePipeline
 from torchcommodity.forecast._pretrained import PretrainedModel as PretrainedModel
 from torchcommodity.forecast._pretrained import pretrained as pretrained
+from torchcommodity.forecast._score import Backtest as Backtest
 from torchcommodity.forecast._score import Score as Score
 from torchcommodity.forecast._score import Scores as Scores
 from torchcommodity.forecast._score import diebold_mariano as diebold_mariano
@@ -114,7 +114,7 @@ __all__ = [
     "predict",
     "pretrained",
     "previous_forecast",
-    "roll_dates",
+    "roll_days",
     "score",
     "statistical",
     "summarize",

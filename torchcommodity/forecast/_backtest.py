@@ -1,28 +1,22 @@
 """Walk-forward backtest: every year is forecast by models fitted on earlier rows only."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from torchcommodity.charts import plotly_figure
 from torchcommodity.data import (
     Horizon,
-    Panel,
     calendar_years,
     check_not_synthetic,
-    summarize_names,
     target_rows,
     targets,
     to_panel,
     walk_forward,
 )
 from torchcommodity.forecast._baselines import baselines as default_baselines
-from torchcommodity.forecast._score import Scores, score, skill_chart
+from torchcommodity.forecast._score import Backtest
 from torchcommodity.models import HarConfig, model_name
 from torchcommodity.training import (
     LOCAL,
@@ -42,102 +36,8 @@ from torchcommodity.training import (
     run_fold,
 )
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 # number of last years tested, unless `first_year` is given: a year of months has one target of twelve months
 TEST_YEARS = {"daily": 7, "weekly": 7, "monthly": 20}
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Backtest:
-    """Out-of-sample forecasts of every row of the test years, and the realized returns.
-
-    NaN where a model has no forecast, or where a target has not ended.
-    """
-
-    model: str  # name of the tested model, a key of `quantiles`
-    origins: np.ndarray  # (T,) datetime64[D]
-    symbols: tuple[str, ...]
-    horizons: tuple[int, ...]  # rows
-    levels: tuple[float, ...]
-    targets: Tensor  # (T, H, N) cumulative log-returns
-    target_dates: np.ndarray  # (T, H, N) datetime64[D], dates on which they end; NaT without a target
-    quantiles: dict[str, Tensor]  # model: (T, H, N, Q)
-    variances: dict[str, Tensor]  # model: (T, H, N)
-    fits: tuple[str, ...]  # outcome of each training of the network, in words
-    mix: dict[str, Tensor]  # year: (H, K) coefficients of the variance terms
-
-    @cached_property
-    def scores(self) -> Scores:
-        """Scores of every model at every horizon, see `score`."""
-        return score(self)
-
-    def between(self, first_year: int, last_year: int) -> "Backtest":
-        """Select the origins of these years, both included; targets that end after `last_year` become NaN."""
-        years, targets = calendar_years(self.origins), self.targets.clone()
-        start, stop = int((years < first_year).sum()), int((years <= last_year).sum())
-        targets[torch.from_numpy(calendar_years(self.target_dates) > last_year)] = torch.nan
-        rows = slice(start, stop)
-        return replace(
-            self,
-            origins=self.origins[rows],
-            targets=targets[rows],
-            target_dates=np.where(targets[rows].isnan().numpy(), np.datetime64("NaT", "D"), self.target_dates[rows]),
-            quantiles={name: q[rows] for name, q in self.quantiles.items()},
-            variances={name: v[rows] for name, v in self.variances.items()},
-        )
-
-    def to_pandas(self, models: Sequence[str] | None = None) -> "pd.DataFrame":
-        """Convert to a long DataFrame: one row per origin, symbol, horizon, model and level.
-
-        Columns: origin, symbol, horizon (rows), date (on which the target ends), model, level, forecast and target
-        (cumulative log-returns). Date and target are missing where the target has not ended. Rows without a forecast
-        are omitted.
-
-        Args:
-            models: names of models; all of them if None.
-
-        Raises:
-            ValueError: an unknown model.
-        """
-        import pandas as pd
-
-        names = list(self.quantiles) if models is None else list(models)
-        if unknown := [name for name in names if name not in self.quantiles]:
-            raise ValueError(f"to_pandas: models must be among {', '.join(self.quantiles)}; got {', '.join(unknown)}")
-        return pd.concat([self._table(name, names) for name in names], ignore_index=True)
-
-    def plot(self) -> Any:
-        """Bar chart of the skill of each model by horizon, as a plotly Figure."""
-        return plotly_figure(
-            skill_chart(self.scores.rows), title=f"Skill by horizon, {self.scores.first} to {self.scores.last}"
-        )
-
-    def __repr__(self) -> str:
-        span = f"{len(self.origins):,} origins {self.origins[0]} to {self.origins[-1]}"
-        horizons = ", ".join(map(str, self.horizons))
-        symbols, models = summarize_names(self.symbols), f"{len(self.quantiles)} models"
-        return f"Backtest({self.model}, {symbols}; {span}; horizons {horizons}; {models})"
-
-    def _table(self, model: str, models: Sequence[str]) -> "pd.DataFrame":
-        import pandas as pd
-
-        quantiles = self.quantiles[model]
-        valid = torch.isfinite(quantiles)
-        t, h, n, q = (index.numpy() for index in valid.nonzero(as_tuple=True))
-        columns = {
-            "origin": self.origins[t].astype("datetime64[s]"),
-            "symbol": pd.Categorical.from_codes(n, categories=pd.Index(self.symbols)),
-            "horizon": np.array(self.horizons)[h],
-            "date": self.target_dates[t, h, n].astype("datetime64[s]"),
-            "model": pd.Categorical([model] * len(t), categories=list(models)),
-            "level": np.array(self.levels)[q],
-            "forecast": quantiles[valid].numpy(),
-            "target": self.targets.numpy()[t, h, n],
-        }
-        table: pd.DataFrame = pd.DataFrame(columns)
-        return table
 
 
 @one_thread()
@@ -218,6 +118,7 @@ def backtest(
             progress(done, len(years), years[done - 1][0])
     predictions = {name: [result.predictions[name] for result in results] for name in results[0].predictions}
     rows = slice(blocks[0].start, len(panel))
+    ends = target_rows(panel.values.plain(), config.model.har.horizons).numpy()  # (T, H, N)
     return Backtest(
         model=model_name(config.model),
         origins=panel.dates[rows],
@@ -225,17 +126,12 @@ def backtest(
         horizons=config.model.har.horizons,
         levels=config.model.har.levels,
         targets=targets(inputs.prices, config.model.har.horizons)[rows],
-        target_dates=_target_dates(panel, config.model.har.horizons)[rows],
+        target_dates=np.where(ends < 0, np.datetime64("NaT", "D"), panel.dates[ends])[rows],
         quantiles={name: torch.cat([p.quantiles for p in parts]) for name, parts in predictions.items()},
         variances={name: torch.cat([p.variance for p in parts]) for name, parts in predictions.items()},
         fits=tuple(result.fit_note for result in results),
         mix={year: mix for result in results for year, mix in result.mix.items()},
     )
-
-
-def _target_dates(panel: Panel, horizons: Sequence[int]) -> np.ndarray:  # (T, H, N)
-    ends = target_rows(panel.values.plain(), horizons).numpy()
-    return np.where(ends < 0, np.datetime64("NaT", "D"), panel.dates[ends])
 
 
 def _test_blocks(dates: np.ndarray, first_year: int | None, config: HarConfig) -> list[range]:

@@ -4,8 +4,6 @@ All but `unconditional` forecast a variance per horizon, on the rows after the m
 root by empirical quantiles of past scaled targets, pooled over symbols. They differ in their variance only.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -25,7 +23,11 @@ def unconditional(inputs: ModelInputs, start: int, config: HarConfig) -> Predict
     prices = inputs.prices
     past = targets(prices[:start], config.horizons)
     rows = len(prices) - start
-    quantiles = np.stack([_empirical(past[:, :, n], config.levels) for n in range(past.shape[2])], axis=1)  # (H, N, Q)
+    quantiles = np.full((*past.shape[1:], len(config.levels)), np.nan)  # (H, N, Q)
+    for h, n in np.ndindex(*past.shape[1:]):
+        column = past[:, h, n]
+        if len(outcomes := column[torch.isfinite(column)].numpy()):
+            quantiles[h, n] = np.quantile(outcomes, config.levels)
     variance = past.square().nanmean(0)
     return Prediction(torch.from_numpy(quantiles).expand(rows, -1, -1, -1), variance.expand(rows, -1, -1))
 
@@ -107,11 +109,6 @@ def _scaled(prices: Tensor, start: int, variance: Tensor, config: HarConfig) -> 
     scale = variance.sqrt()
     z = standard_quantiles(targets(prices[:start], config.horizons) / scale[:start], config.levels, symmetry=0.0)
     return Prediction(scale[start:, ..., None] * z[:, None, :], variance[start:])
-
-
-def _empirical(targets: Tensor, levels: Sequence[float]) -> np.ndarray:  # (T, H) -> (H, Q)
-    columns = [column[torch.isfinite(column)].numpy() for column in targets.T]
-    return np.stack([np.quantile(c, levels) if len(c) else np.full(len(levels), np.nan) for c in columns])
 
 
 def _arch_parameters(returns: Tensor) -> Tensor:  # (T,) -> omega, alpha, beta; NaN with too few returns

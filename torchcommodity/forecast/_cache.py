@@ -1,4 +1,4 @@
-"""Disk cache of fitted forecasters and backtest summaries, keyed by data, settings, seed and code."""
+"""Fit and backtest with results cached on disk, keyed by data, settings, seed and code."""
 
 import hashlib
 import json
@@ -7,19 +7,111 @@ from collections.abc import Callable
 from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
 import torch
 
 import torchcommodity
-from torchcommodity.data import Panel, cache_dir, write_atomic
-from torchcommodity.training import FitConfig, to_toml
+from torchcommodity.data import Covariates, Panel, cache_dir, calendar_years, to_panel, write_atomic
+from torchcommodity.forecast._backtest import TEST_YEARS, backtest
+from torchcommodity.forecast._fit import fit
+from torchcommodity.forecast._forecaster import Forecaster
+from torchcommodity.forecast._summary import BacktestSummary, summarize
+from torchcommodity.training import LOCAL, Executor, FitConfig, Progress, check_config, resolve_device, to_toml
 
 MAX_FILES = 200
 MAX_BYTES = 500 * 2**20
 KINDS = {".safetensors": "forecaster", ".json": "backtest"}
+TRAIN_YEARS = 5  # minimum years of prices before the first test year
+MIN_ROWS = {"daily": 20, "weekly": 4, "monthly": 1}  # a last year with no more rows is not tested
 
 T = TypeVar("T")
+
+
+def cached_fit(
+    prices: Any,
+    config: FitConfig | None = None,
+    *,
+    covariates: Covariates | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> tuple[Forecaster, bool]:
+    """Fit a forecaster, or load it from the cache; also return whether it was cached.
+
+    The cache key covers prices, dates, symbols, contracts, curve, covariates, settings, seed, torch version and the
+    code of this package. Arguments and errors are those of `fit`.
+    """
+    panel = to_panel(prices, operation="fit")
+    config = check_config("fit", config, panel)
+    resolve_device("fit", config.train.device)
+    return load_or_compute(
+        f"{cache_key(panel, config, seed, 'forecaster', covariates)}.safetensors",
+        Forecaster.load,
+        lambda: fit(panel, config, covariates=covariates, seed=seed, progress=progress),
+        Forecaster.to_bytes,
+    )
+
+
+def cached_backtest(
+    prices: Any,
+    config: FitConfig | None = None,
+    *,
+    covariates: Covariates | None = None,
+    first_year: int | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+    executor: Executor = LOCAL,
+) -> tuple[BacktestSummary, bool]:
+    """Backtest the symbols with enough history, or load the summary from the cache; also return whether it was cached.
+
+    A symbol is tested if its prices start at least five years before the first test year; the others are listed in
+    `BacktestSummary.excluded`. A last year with 20 rows or fewer is not tested,
+    nor one with 4 weeks or 1 month. Arguments are those of `backtest`.
+
+    Raises:
+        ValueError: no symbol has enough history; what `backtest` raises.
+    """
+    panel = to_panel(prices, operation="backtest")
+    config = check_config("backtest", config, panel)
+    symbols, (first, last) = backtest_span(panel, first_year)
+    excluded = tuple(symbol for symbol in panel.symbols if symbol not in symbols)
+    panel = panel.select(symbols).between(None, f"{last}-12-31")
+
+    def compute() -> BacktestSummary:
+        result = backtest(
+            panel, config, covariates=covariates, first_year=first, seed=seed, progress=progress, executor=executor
+        )
+        return summarize(result, excluded)
+
+    return load_or_compute(
+        f"{cache_key(panel, config, seed, f'backtest from {first} without {excluded}', covariates)}.json",
+        lambda path: BacktestSummary.from_json(path.read_text("utf-8")),
+        compute,
+        lambda summary: summary.to_json().encode(),
+    )
+
+
+def backtest_span(panel: Panel, first_year: int | None = None) -> tuple[list[str], tuple[int, int]]:
+    """Select the symbols with enough history for a backtest, and the first and last test year.
+
+    Raises:
+        ValueError: no symbol has five years of prices before the test years.
+    """
+    year_of_row, frequency = calendar_years(panel.dates), panel.frequency
+    years, rows = np.unique(year_of_row, return_counts=True)
+    tested = rows > MIN_ROWS[frequency]
+    last = int(years[tested][-1] if tested.any() else years[-1])
+    first_prices = (panel.values.plain().numpy() > 0).argmax(0)
+    starts = {symbol: int(year_of_row[row]) for symbol, row in zip(panel.symbols, first_prices)}
+    symbols = [s for s, year in starts.items() if year + TRAIN_YEARS <= (last if first_year is None else first_year)]
+    if not symbols:
+        raise ValueError(
+            f"backtest: a symbol must have {TRAIN_YEARS} years of prices before the first test year; got prices from "
+            f"{panel.dates[0]} to {panel.dates[-1]}"
+        )
+    earliest = max(starts[s] for s in symbols) + TRAIN_YEARS
+    return symbols, (max(earliest, last - TEST_YEARS[frequency] + 1) if first_year is None else first_year, last)
 
 
 class CacheEntry(NamedTuple):
@@ -47,7 +139,10 @@ def cache_entries() -> list[CacheEntry]:
 
 def clear_cache() -> int:
     """Remove every cached result; return how many were removed. Cached downloads are kept."""
-    return _remove(cache_entries())
+    entries = cache_entries()
+    for entry in entries:
+        entry.path.unlink(missing_ok=True)
+    return len(entries)
 
 
 def load_or_compute(
@@ -72,14 +167,22 @@ def load_or_compute(
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(path, dump(result))
-        _remove(_excess(cache_entries()))
+        entries = cache_entries()
+        count, size = len(entries), sum(entry.size for entry in entries)
+        for entry in entries[:-1]:
+            if count <= MAX_FILES and size <= MAX_BYTES:
+                break
+            entry.path.unlink(missing_ok=True)
+            count, size = count - 1, size - entry.size
     except OSError:
         pass
     return result, False
 
 
-def cache_key(panel: Panel, config: FitConfig, seed: int, purpose: str) -> str:
+def cache_key(panel: Panel, config: FitConfig, seed: int, purpose: str, covariates: Covariates | None) -> str:
     """Hash everything that a result depends on: prices, settings, seed, purpose, torch version and code."""
+    if covariates is not None:
+        purpose = f"{purpose} with {covariates.sha256}"
     parts = [data_hash(panel), to_toml(config), seed, purpose, torch.__version__, code_hash()]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 
@@ -108,21 +211,3 @@ def code_hash() -> str:
 
 def _folder() -> Path:
     return cache_dir() / "models"
-
-
-def _excess(entries: list[CacheEntry]) -> list[CacheEntry]:
-    """Least recently used entries beyond the limits; the latest entry is always kept."""
-    count, size = len(entries), sum(entry.size for entry in entries)
-    excess = []
-    for entry in entries[:-1]:
-        if count <= MAX_FILES and size <= MAX_BYTES:
-            break
-        excess.append(entry)
-        count, size = count - 1, size - entry.size
-    return excess
-
-
-def _remove(entries: list[CacheEntry]) -> int:
-    for entry in entries:
-        entry.path.unlink(missing_ok=True)
-    return len(entries)

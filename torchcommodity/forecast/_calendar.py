@@ -5,11 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from torchcommodity.data import Frequency, RowCalendar, horizon_code, row_calendar
+from torchcommodity.data import Frequency, RowCalendar, horizon_code, horizon_unit, row_calendar
 
 Dates = npt.NDArray[np.datetime64]
 
-UNITS = {"d": "day", "w": "week", "m": "month"}
 RULES = {
     "every day": "the data have prices on weekends, so dates ahead count every day",
     "weekday": "dates ahead are trading days of the exchange; for spot prices, of the New York Stock Exchange",
@@ -41,9 +40,9 @@ class Calendar:
         return str(self.rows.following(origin, rows, contract))
 
     def name(self, rows: int) -> str:
-        """`1 month` for 21 trading days, `2 weeks` for 10."""
-        code = self.code(rows)
-        return f"{code[:-1]} {UNITS[code[-1]]}{'s' * (code[:-1] != '1')}"
+        """`1 month` for 21 trading days, `2 weeks` for 10; see `data.horizon_unit`."""
+        number, unit = horizon_unit(rows, self.rows)
+        return f"{number} {unit}{'s' * (number != 1)}"
 
     def code(self, rows: int) -> str:
         """`1m` for 21 trading days; see `data.horizon_code`."""

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchcommodity.forecast._backtest import Backtest
+from torchcommodity.forecast._score import Backtest
 from torchcommodity.training import one_thread
 
 MIN_SCORES = 100  # past scores required for a correction
@@ -61,12 +61,13 @@ def conformal(backtest: Backtest, model: str | None = None, *, window: int = 504
     raw, name = backtest.quantiles[model], f"{model} conformal"
     parts = []
     for start in range(0, len(raw), step):
-        by_horizon = [
-            corrections(raw[past, i], _ended_targets(backtest, past, i, start), backtest.levels)
-            for i, past in enumerate(
-                slice(max(start + 1 - h - window, 0), max(start + 1 - h, 0)) for h in backtest.horizons
-            )
-        ]
+        by_horizon = []
+        for i, h in enumerate(backtest.horizons):
+            past = slice(max(start + 1 - h - window, 0), max(start + 1 - h, 0))
+            # a symbol may trade on fewer rows, so that its target ends later; False for NaT
+            ended = torch.from_numpy(backtest.target_dates[past, i] <= backtest.origins[start])
+            targets = torch.where(ended, backtest.targets[past, i], torch.nan)
+            by_horizon.append(corrections(raw[past, i], targets, backtest.levels))
         parts.append(corrected(raw[start : start + step], torch.stack(by_horizon)[:, None]))
     return replace(
         backtest,
@@ -116,12 +117,6 @@ def corrected(
     shift = corrections * _width(quantiles)
     middle = quantiles.new_zeros(*shift.shape[:-1], quantiles.shape[-1] - 2 * shift.shape[-1])
     return (quantiles + torch.cat([-shift, middle, shift.flip(-1)], -1)).sort(-1).values
-
-
-def _ended_targets(backtest: Backtest, past: slice, i: int, row: int) -> Tensor:  # (P, N)
-    """Targets of past rows at the i-th horizon, NaN if they end after `row`: a symbol may trade on fewer rows."""
-    ended = torch.from_numpy(backtest.target_dates[past, i] <= backtest.origins[row])  # False for NaT
-    return torch.where(ended, backtest.targets[past, i], torch.nan)
 
 
 def _width(quantiles: Tensor) -> Tensor:

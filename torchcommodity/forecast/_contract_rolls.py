@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torchcommodity.data import CONTRACTS, Panel, roll_days, row_calendar
+from torchcommodity.data import CONTRACTS, Panel, row_calendar
+from torchcommodity.data import roll_days as exchange_roll_days
 from torchcommodity.forecast._calendar import Dates
 
 YEAR_OF_ROWS = {"daily": 260, "weekly": 53, "monthly": 13}
@@ -23,23 +24,29 @@ def contract_state(panel: Panel, n: int, day: np.datetime64) -> ContractState:
     Both follow from the delivery months of the panel where it has them, else from the rule of the exchange. A spot
     price has neither, and nor have products without a roll calendar.
     """
-    months = _delivery_months(panel, n)
-    ahead = roll_dates(panel, n, day + np.timedelta64(400, "D"))
-    following = ahead[ahead > day]
+    days = roll_days(panel, n, day + np.timedelta64(400, "D"))
+    following = days[days > day]
     next_roll = str(following[0]) if following.size else None
-    if months is not None:
-        held = months[(panel.dates <= day) & ~np.isnat(months)]
-        return ContractState(str(held[-1]) if held.size else None, next_roll)
-    return ContractState(_scheduled_month(panel.contracts[n], day), next_roll)
+    deliveries, code = _delivery_months(panel, n), panel.contracts[n]
+    if deliveries is not None:
+        until_day = deliveries[(panel.dates <= day) & ~np.isnat(deliveries)]
+        return ContractState(str(until_day[-1]) if until_day.size else None, next_roll)
+    if code is None or CONTRACTS[code].last_day is None:
+        return ContractState(None, next_roll)
+    contract, month = CONTRACTS[code], day.astype("datetime64[M]")
+    months = np.arange(month - np.timedelta64(1, "M"), month + np.timedelta64(15, "M"))
+    months = months[np.isin(months.astype(np.int64) % 12 + 1, contract.delivery_months())]
+    front = months[contract.roll_days(months) > day]
+    return ContractState(str(front[0]), next_roll)
 
 
-def roll_dates(panel: Panel, n: int, last: np.datetime64) -> Dates:
+def roll_days(panel: Panel, n: int, last: np.datetime64) -> Dates:
     """Days from the panel's first row to `last` on which symbol n's series rolls: those of the past, then expected."""
     if _delivery_months(panel, n) is None:
         code = panel.contracts[n]
         if code is None or CONTRACTS[code].last_day is None:
             return np.array([], dtype="datetime64[D]")
-        return roll_days(code, panel.dates[0], last)
+        return exchange_roll_days(code, panel.dates[0], last)
     ahead = YEAR_OF_ROWS[panel.frequency]
     flags = panel.select([panel.symbols[n]]).roll_calendar(ahead)[:, 0].numpy()
     # the calendar of a product of an unknown exchange is that of crude oil, as in `Panel.roll_calendar`
@@ -55,14 +62,3 @@ def _delivery_months(panel: Panel, n: int) -> Dates | None:
     if panel.deliveries is None or np.isnat(panel.deliveries[:, n]).all():
         return None
     return panel.deliveries[:, n]
-
-
-def _scheduled_month(code: str | None, day: np.datetime64) -> str | None:
-    """Delivery month of the front contract on a day by the rule of the exchange."""
-    if code is None or CONTRACTS[code].last_day is None:
-        return None
-    contract, month = CONTRACTS[code], day.astype("datetime64[M]")
-    months = np.arange(month - np.timedelta64(1, "M"), month + np.timedelta64(15, "M"))
-    months = months[np.isin(months.astype(np.int64) % 12 + 1, contract.delivery_months())]
-    front: Dates = months[contract.roll_days(months) > day]
-    return str(front[0])

@@ -1,10 +1,12 @@
-"""Fan chart of a forecast: recent prices, the median and the intervals of every day ahead."""
+"""Fan of a forecast: its quantiles on every day up to the last horizon, and their chart behind recent prices."""
 
 from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from torchcommodity.charts import (
     INK,
@@ -19,16 +21,12 @@ from torchcommodity.charts import (
     log_axis,
     quoted_decimals,
 )
+from torchcommodity.data import Panel
 from torchcommodity.forecast._calendar import Dates
-from torchcommodity.forecast._contract_rolls import roll_dates
-from torchcommodity.forecast._fan import interpolate_quantiles
+from torchcommodity.forecast._contract_rolls import roll_days
 from torchcommodity.forecast._intervals import interval_name, intervals, level_index, main_interval
 
-if TYPE_CHECKING:
-    from torchcommodity.forecast._forecast import Forecast
-
 BAND_COLORS = tuple(LIGHT[name] for name in ("band50", "band80", "band90"))
-STEPS = 48  # points of the fan, closest together at its start, where it bends most
 LOG_RATIO = 5  # of the highest to the lowest price from which the price axis is logarithmic
 
 
@@ -44,47 +42,69 @@ class Fan(NamedTuple):
         return [float(f"{price:.6g}") for price in self.prices[:, index]]
 
 
-def make_fan(forecast: "Forecast", n: int, rows: Sequence[int] | None = None) -> Fan:
-    """Quantiles of symbol n at the horizons and in between, on the calendar of its exchange.
+def interpolate_quantiles(log_returns: Tensor, horizons: Sequence[int], rows: Sequence[int]) -> Tensor:
+    """Interpolate quantiles of the cumulative log-return linearly in the square root of time.
+
+    The quantiles of a random walk grow with the square root of time, so between two horizons those of a forecast nearly
+    do; straight lines in time would show a range that is too narrow, most of all before the first horizon.
 
     Args:
-        forecast: quantiles at the horizons.
-        n: number of the symbol.
-        rows: ascending rows after the last price, from 0 to the last horizon; default: about 50, enough for a chart.
+        log_returns: `(H, ..., Q)` quantiles at the horizons.
+        horizons: H ascending numbers of rows, from 1 on.
+        rows: R numbers of rows ahead, from 0 (the origin, where the log-return is 0) to the last horizon.
+
+    Returns:
+        `(R, ..., Q)`; at a horizon, the quantiles of the forecast.
+
+    Raises:
+        ValueError: a row before the origin or after the last horizon.
+
+    Example:
+        >>> quantiles = torch.tensor([[-0.02, 0.0, 0.03], [-0.04, 0.0, 0.06]], dtype=torch.float64)
+        >>> interpolate_quantiles(quantiles, horizons=(4, 16), rows=(1, 4, 9)).round(decimals=3).tolist()
+        [[-0.01, 0.0, 0.015], [-0.02, 0.0, 0.03], [-0.03, 0.0, 0.045]]
     """
-    rows, origin = _chart_rows(forecast.horizons) if rows is None else rows, forecast.origins[n]
-    quantiles = interpolate_quantiles(forecast.log_returns[:, n], forecast.horizons, rows)
-    # the last price may be on a day that the calendar lacks, such as a holiday
-    ahead = forecast.calendar.rows.following(origin, rows[1:], forecast.history.contracts[n])
-    return Fan(np.array(rows), np.append(origin, ahead), (forecast.last[n] * quantiles.exp()).numpy())
+    outside = [row for row in rows if not 0 <= row <= horizons[-1]]
+    if outside:
+        raise ValueError(f"interpolate_quantiles: rows must lie between 0 and {horizons[-1]}; got {outside[0]}")
+    knots = torch.tensor([0, *horizons], dtype=torch.float64).sqrt()
+    known = torch.cat([torch.zeros_like(log_returns[:1]), log_returns])  # (1 + H, ..., Q)
+    times = torch.tensor(list(rows), dtype=torch.float64).sqrt()
+    right = torch.searchsorted(knots, times).clamp(min=1)
+    weight = ((times - knots[right - 1]) / (knots[right] - knots[right - 1])).to(known.dtype)
+    # a quantile at a horizon is exact: lerp returns its end point for a weight of 1
+    return torch.lerp(known[right - 1], known[right], weight.reshape(-1, *[1] * (known.ndim - 1)))
 
 
-def fan_chart(forecast: "Forecast", n: int) -> Chart:
-    """Recent prices of symbol n, the median and the `intervals` of its forecast, and its rolls."""
-    fan, origin, index = make_fan(forecast, n), str(forecast.origins[n]), level_index(forecast.levels)
-    history = forecast.history.values.plain()[:, n].numpy()
-    quoted = quoted_decimals(history)
-    decimals = forecast_decimals(forecast.last[n].item(), quoted)
-    traces = _bands(fan, forecast.levels)
-    rows = np.isfinite(history)  # the line connects across missing prices
-    past = line_trace(list(map(str, forecast.history.dates[rows])), history[rows], INK, "price", digits=6)
+def draw_fan(
+    fan: Fan, horizons: Sequence[int], levels: Sequence[float], history: Panel, n: int, unit: str, last: float
+) -> Chart:
+    """Recent prices of symbol n of a panel, the median and the `intervals` of its forecast, and its rolls."""
+    origin, prices = str(fan.dates[0]), history.values.plain()[:, n].numpy()
+    quoted, known = quoted_decimals(prices), np.isfinite(prices)  # the line connects across missing prices
+    traces = _bands(fan, levels)
+    past = line_trace(list(map(str, history.dates[known])), prices[known], INK, "price", digits=6)
     traces.append({**past, "legendrank": 1, "hovertemplate": f"%{{y:,.{quoted}f}}"})
-    if 0.5 in index:
-        traces.append(_median(forecast, fan, index, decimals))
-    if (rolls := _rolls(forecast, n, fan, index))["x"]:
+    if 0.5 in level_index(levels):
+        traces.append(_median(fan, horizons, levels, forecast_decimals(last, quoted)))
+    if (rolls := _rolls(fan, levels, history, n))["x"]:
         traces.append(rolls)
-    shown = np.concatenate([history[rows], fan.prices.ravel()])
+    shown = np.concatenate([prices[known], fan.prices.ravel()])
     is_log = bool(shown.min() > 0 and shown.max() > LOG_RATIO * shown.min())
-    title = escape(forecast.units[n] or "price") + ", log scale" * is_log
+    title = escape(unit or "price") + ", log scale" * is_log
     layout = chart_layout(xaxis={"type": "date"}, yaxis={"title": {"text": title}} | (log_axis() if is_log else {}))
-    layout["shapes"], layout["annotations"] = [date_line(origin, MUTED)], [_last_price_label(origin)]
-    return {"data": traces, "layout": layout}
-
-
-def _chart_rows(horizons: Sequence[int]) -> list[int]:
-    even = np.linspace(0, np.sqrt(horizons[-1]), STEPS) ** 2
-    rows: list[int] = np.unique([*even.round().astype(int), *horizons]).tolist()
-    return rows
+    label = {
+        "x": origin,
+        "y": 1,
+        "yref": "paper",
+        "text": f"last price, {origin}",
+        "showarrow": False,
+        "xanchor": "right",
+        "yanchor": "top",
+        "bgcolor": PAPER,
+        "font": {"color": MUTED, "size": 12},
+    }
+    return {"data": traces, "layout": {**layout, "shapes": [date_line(origin, MUTED)], "annotations": [label]}}
 
 
 def _bands(fan: Fan, levels: Sequence[float]) -> list[Chart]:
@@ -101,48 +121,30 @@ def _bands(fan: Fan, levels: Sequence[float]) -> list[Chart]:
     return traces
 
 
-def _median(forecast: "Forecast", fan: Fan, index: dict[float, int], decimals: int) -> Chart:
+def _median(fan: Fan, horizons: Sequence[int], levels: Sequence[float], decimals: int) -> Chart:
     """The median, with markers at the horizons and the intervals in the text of each point."""
+    index, texts = level_index(levels), []
+    for prices in fan.prices:
+        lines = [f"median {prices[index[0.5]]:,.{decimals}f}"]
+        for low, high in intervals(levels):
+            bounds = f"{prices[index[low]]:,.{decimals}f} to {prices[index[high]]:,.{decimals}f}"
+            lines.append(f"{interval_name((low, high))}: {bounds}")
+        texts.append("<br>".join(lines))
     trace = line_trace(list(map(str, fan.dates)), fan.prices[:, index[0.5]], LIGHT["median"], "median", "lines+markers")
-    sizes = np.where(np.isin(fan.rows, forecast.horizons), 6, 0).tolist()
-    texts = [_point_text(prices, forecast.levels, decimals) for prices in fan.prices]
+    sizes = np.where(np.isin(fan.rows, horizons), 6, 0).tolist()
     marker = {**trace["marker"], "size": sizes, "opacity": 1}
     return {**trace, "legendrank": 2, "marker": marker, "text": texts, "hovertemplate": "%{text}<extra></extra>"}
 
 
-def _point_text(prices: np.ndarray, levels: Sequence[float], decimals: int) -> str:
-    index = level_index(levels)
-    lines = [f"median {prices[index[0.5]]:,.{decimals}f}"]
-    for low, high in intervals(levels):
-        bounds = f"{prices[index[low]]:,.{decimals}f} to {prices[index[high]]:,.{decimals}f}"
-        lines.append(f"{interval_name((low, high))}: {bounds}")
-    return "<br>".join(lines)
-
-
-def _rolls(forecast: "Forecast", n: int, fan: Fan, index: dict[float, int]) -> Chart:
+def _rolls(fan: Fan, levels: Sequence[float], history: Panel, n: int) -> Chart:
     """Marks on the line of prices, and on the median for rolls to come."""
-    panel = forecast.history
-    prices = panel.values.plain()[:, n].numpy()
-    known = np.isfinite(prices) & (panel.dates <= fan.dates[0])  # zero and negative prices may follow the last one
-    days = np.concatenate([panel.dates[known], fan.dates[1:]])
+    prices, index = history.values.plain()[:, n].numpy(), level_index(levels)
+    known = np.isfinite(prices) & (history.dates <= fan.dates[0])  # zero and negative prices may follow the last one
+    days = np.concatenate([history.dates[known], fan.dates[1:]])
     middle = fan.prices[:, index[0.5]] if 0.5 in index else fan.prices.mean(1)
     values = np.concatenate([prices[known], middle[1:]])
-    rolls = roll_dates(panel, n, fan.dates[-1])
-    levels = np.interp(rolls.astype(np.int64), days.astype(np.int64), values)
-    trace = line_trace(list(map(str, rolls)), levels, LIGHT["mark"], "roll", "markers")
+    rolls = roll_days(history, n, fan.dates[-1])
+    heights = np.interp(rolls.astype(np.int64), days.astype(np.int64), values)
+    trace = line_trace(list(map(str, rolls)), heights, LIGHT["mark"], "roll", "markers")
     marker = {"symbol": "line-ns-open", "size": 12, "color": LIGHT["mark"], "line": {"width": 2}}
     return {**trace, "marker": marker, "legendrank": 6, "hovertemplate": "%{x|%Y-%m-%d}: next contract<extra></extra>"}
-
-
-def _last_price_label(origin: str) -> Chart:
-    return {
-        "x": origin,
-        "y": 1,
-        "yref": "paper",
-        "text": f"last price, {origin}",
-        "showarrow": False,
-        "xanchor": "right",
-        "yanchor": "top",
-        "bgcolor": PAPER,
-        "font": {"color": MUTED, "size": 12},
-    }

@@ -1,6 +1,7 @@
 """Forecast: quantiles of future returns and prices, with tables and a chart."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
@@ -9,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from torch import Tensor
 
-from torchcommodity.charts import plotly_figure, symbol_index
+from torchcommodity.charts import Chart, plotly_figure, symbol_index
 from torchcommodity.data import Finding, Panel, summarize_names
 from torchcommodity.forecast._calendar import Calendar, Dates, calendar
-from torchcommodity.forecast._fan_chart import fan_chart
+from torchcommodity.forecast._fan_chart import Fan, draw_fan, interpolate_quantiles
 from torchcommodity.forecast._history import last_prices
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 HISTORY_ROWS = {"daily": 260, "weekly": 104, "monthly": 60}  # rows before the origin in charts, a year of days
+FAN_POINTS = 48  # closest together at the start of a fan, where it bends most
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -172,3 +174,34 @@ class Forecast:
     def __repr__(self) -> str:
         horizons, levels = ", ".join(map(str, self.horizons)), f"{len(self.levels)} levels"
         return f"Forecast({summarize_names(self.symbols)}; from {self.origin}; horizons {horizons}; {levels})"
+
+
+def make_fan(forecast: Forecast, n: int, rows: Sequence[int] | None = None) -> Fan:
+    """Quantiles of symbol n at the horizons and in between, on the calendar of its exchange.
+
+    Args:
+        forecast: quantiles at the horizons.
+        n: number of the symbol.
+        rows: ascending rows after the last price, from 0 to the last horizon; default: about 50, enough for a chart.
+    """
+    if rows is None:
+        even = np.linspace(0, np.sqrt(forecast.horizons[-1]), FAN_POINTS) ** 2
+        rows = np.unique([*even.round().astype(int), *forecast.horizons]).tolist()
+    origin = forecast.origins[n]
+    quantiles = interpolate_quantiles(forecast.log_returns[:, n], forecast.horizons, rows)
+    # the last price may be on a day that the calendar lacks, such as a holiday
+    ahead = forecast.calendar.rows.following(origin, rows[1:], forecast.history.contracts[n])
+    return Fan(np.array(rows), np.append(origin, ahead), (forecast.last[n] * quantiles.exp()).numpy())
+
+
+def fan_chart(forecast: Forecast, n: int) -> Chart:
+    """Recent prices of symbol n, the median and the `intervals` of its forecast, and its rolls."""
+    return draw_fan(
+        make_fan(forecast, n),
+        forecast.horizons,
+        forecast.levels,
+        forecast.history,
+        n,
+        forecast.units[n],
+        forecast.last[n].item(),
+    )

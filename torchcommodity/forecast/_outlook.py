@@ -4,17 +4,16 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from torchcommodity.charts import forecast_decimals, quoted_decimals
 from torchcommodity.data import CONTRACTS, Frequency, Panel, product_name, trading_calendar, utc_now
 from torchcommodity.forecast._contract_rolls import contract_state
-from torchcommodity.forecast._coverage import Coverage
 from torchcommodity.forecast._forecast import Forecast
 from torchcommodity.forecast._forecaster import Forecaster
-from torchcommodity.forecast._intervals import Interval, interval_name, level_index, main_interval
+from torchcommodity.forecast._intervals import Coverage, Interval, interval_name, level_index, main_interval
 from torchcommodity.training import VarianceSource
 
 if TYPE_CHECKING:
@@ -119,7 +118,17 @@ class Outlook:
         """Convert to a DataFrame with one row per commodity and horizon and the fields of both as columns."""
         import pandas as pd
 
-        table: pd.DataFrame = pd.DataFrame([_record(row, item) for row in self.rows for item in row.ranges])
+        records = []
+        for row in self.rows:
+            hidden = ("ranges", "decimals", "quoted_decimals")
+            fields = {name: value for name, value in asdict(row).items() if name not in hidden}
+            for item in row.ranges:
+                ahead = asdict(item)
+                coverage = ahead.pop("coverage") or dict.fromkeys(("share", "forecasts", "independent"))
+                names = {"rows": "horizon", "name": "horizon_name", "date": "target_date"}
+                ahead = {names.get(name, name): value for name, value in ahead.items()}
+                records.append({**fields, **ahead, **{f"coverage_{name}": x for name, x in coverage.items()}})
+        table: pd.DataFrame = pd.DataFrame(records)
         return table
 
 
@@ -173,18 +182,6 @@ def previous_forecast(
         return forecaster.predict(panel.between(None, panel.dates[-2]), covariates) if len(panel) > 1 else None
     except ValueError:  # fewer prices than the warm-up
         return None
-
-
-def _record(row: OutlookRow, item: OutlookRange) -> dict[str, Any]:
-    """Fields of one cell of the table, flat."""
-    fields = {
-        name: value for name, value in asdict(row).items() if name not in ("ranges", "decimals", "quoted_decimals")
-    }
-    ahead = asdict(item)
-    coverage = ahead.pop("coverage") or dict.fromkeys(("share", "forecasts", "independent"))
-    names = {"rows": "horizon", "name": "horizon_name", "date": "target_date"}
-    ahead = {names.get(name, name): value for name, value in ahead.items()}
-    return {**fields, **ahead, **{f"coverage_{name}": value for name, value in coverage.items()}}
 
 
 def _row(

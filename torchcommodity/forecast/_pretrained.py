@@ -15,7 +15,7 @@ from torchcommodity.training import ModelInputs, Prediction, Progress, model_inp
 INTERVAL = (0.1, 0.9)  # levels that every model has
 
 
-class Origin(NamedTuple):
+class ForecastOrigin(NamedTuple):
     """A row and a symbol with a price on it."""
 
     row: int
@@ -74,7 +74,10 @@ class PretrainedModel:
         inputs, rows = model_inputs(panel, ahead=0), range(0, len(panel), self.step)
         variances = implied_variance(self._quantiles(inputs, rows, config), INTERVAL)
         per_row = variances / torch.tensor(horizons)[:, None]
-        return _forward_fill(self._every_row(per_row, len(panel))).unsqueeze(-1)
+        known = self._every_row(per_row, len(panel))
+        row = torch.arange(len(known))[:, None, None].expand(known.shape)
+        last_row = torch.where(known.isfinite(), row, 0).cummax(0).values  # with a forecast
+        return known.gather(0, last_row).unsqueeze(-1)
 
     def _every_row(self, forecasts: Tensor, rows: int) -> Tensor:  # (R, ...) -> (rows, ...)
         result = forecasts.new_full((rows, *forecasts.shape[1:]), torch.nan)
@@ -85,20 +88,23 @@ class PretrainedModel:
         """Quantiles of the cumulative log-return without roll gaps."""
         returns, prices = roll_adjusted_returns(inputs), inputs.prices
         paths = [column[torch.isfinite(column)].cumsum(0) for column in returns.T]
-        origins = _list_origins(returns, prices, rows, config.warmup)
+        counts = torch.isfinite(returns).cumsum(0)
+        valid = ((counts >= config.warmup) & torch.isfinite(prices) & (prices > 0))[rows.start :: rows.step]
+        origins = [ForecastOrigin(rows[i], n, int(counts[rows[i], n])) for i, n in valid.nonzero().tolist()]
         quantiles = prices.new_full((len(rows), len(config.horizons), prices.shape[1], len(config.levels)), torch.nan)
         for first in range(0, len(origins), self.batch_size):
             batch = origins[first : first + self.batch_size]
-            contexts = [self._context(paths[o.symbol][: o.length], prices[o.row, o.symbol]) for o in batch]
+            contexts = []
+            for o in batch:
+                path = paths[o.symbol][: o.length][-self.context_length :]
+                log_ratios = path - path[-1]
+                values = log_ratios if self.log_prices else prices[o.row, o.symbol] * log_ratios.exp()
+                contexts.append(values.float().cpu())
             index, symbols = [rows.index(o.row) for o in batch], [o.symbol for o in batch]
             quantiles[index, :, symbols] = self._log_returns(contexts, config).to(quantiles)
             if self.progress is not None:
                 self.progress(first + len(batch), len(origins), self.name)
         return quantiles
-
-    def _context(self, path: Tensor, price: Tensor) -> Tensor:  # (k,), () -> (L,)
-        log_ratios = path[-self.context_length :] - path[-1]
-        return (log_ratios if self.log_prices else price * log_ratios.exp()).float().cpu()
 
     def _log_returns(self, contexts: list[Tensor], config: HarConfig) -> Tensor:  # (B, H, Q)
         horizons = torch.tensor(config.horizons)
@@ -107,10 +113,8 @@ class PretrainedModel:
         if not self.log_prices:
             if not (values > 0).all():
                 b, h, k = (values <= 0).nonzero()[0].tolist()
-                got = (
-                    f"{values[b, h, k]:.6g} at level {quantiles.levels[k]}, {config.horizons[h]} rows after a price of "
-                )
-                got += f"{contexts[b][-1]:.6g}"
+                got = f"{values[b, h, k]:.6g} at level {quantiles.levels[k]}, {config.horizons[h]} rows after a price"
+                got += f" of {contexts[b][-1]:.6g}"
                 raise ValueError(
                     f"{self.name}: quantiles of a price must be positive; got {got}; "
                     "pretrained(..., log_prices=True) forecasts the log price"
@@ -186,18 +190,6 @@ def pretrained(
             raise ValueError(f"pretrained: {argument} must be at least 1; got {value}")
     own = None if levels is None else tuple(levels)
     return PretrainedModel(read_pipeline(pipeline), name, step, context_length, batch_size, log_prices, own, progress)
-
-
-def _list_origins(returns: Tensor, prices: Tensor, rows: range, warmup: int) -> list[Origin]:
-    counts = torch.isfinite(returns).cumsum(0)
-    valid = (counts >= warmup) & torch.isfinite(prices) & (prices > 0)
-    selected = valid[rows.start :: rows.step].nonzero().tolist()
-    return [Origin(rows[i], n, int(counts[rows[i], n])) for i, n in selected]
-
-
-def _forward_fill(x: Tensor) -> Tensor:  # (T, ...)
-    rows = torch.arange(len(x)).reshape(-1, *[1] * (x.ndim - 1)).expand(x.shape)
-    return x.gather(0, torch.where(x.isfinite(), rows, 0).cummax(0).values)
 
 
 def implied_variance(quantiles: Tensor, levels: Sequence[float]) -> Tensor:  # (..., Q) -> (...)

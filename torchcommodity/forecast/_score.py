@@ -1,24 +1,24 @@
-"""Scores of a backtest: losses, skill, coverage, and Diebold-Mariano tests."""
+"""Result of a backtest and its scores: losses, skill, coverage, and Diebold-Mariano tests."""
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from torchcommodity.charts import COLORS, Chart, chart_layout, chart_number
-from torchcommodity.data import check_not_synthetic
+from torchcommodity.charts import COLORS, Chart, chart_layout, chart_number, plotly_figure
+from torchcommodity.data import calendar_years, check_not_synthetic, summarize_names
 from torchcommodity.forecast._intervals import inside
 from torchcommodity.losses import pinball, qlike
 from torchcommodity.training import one_thread
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from torchcommodity.forecast._backtest import Backtest
 
 MIN_DATES = 5  # minimum number of dates of a Diebold-Mariano test
 
@@ -60,8 +60,96 @@ class Scores:
         return f"Skill in percent by horizon, {self.first} to {self.last}\n{skill.round(2)}"
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Backtest:
+    """Out-of-sample forecasts of every row of the test years, and the realized returns.
+
+    NaN where a model has no forecast, or where a target has not ended.
+    """
+
+    model: str  # name of the tested model, a key of `quantiles`
+    origins: np.ndarray  # (T,) datetime64[D]
+    symbols: tuple[str, ...]
+    horizons: tuple[int, ...]  # rows
+    levels: tuple[float, ...]
+    targets: Tensor  # (T, H, N) cumulative log-returns
+    target_dates: np.ndarray  # (T, H, N) datetime64[D], dates on which they end; NaT without a target
+    quantiles: dict[str, Tensor]  # model: (T, H, N, Q)
+    variances: dict[str, Tensor]  # model: (T, H, N)
+    fits: tuple[str, ...]  # outcome of each training of the network, in words
+    mix: dict[str, Tensor]  # year: (H, K) coefficients of the variance terms
+
+    @cached_property
+    def scores(self) -> Scores:
+        """Scores of every model at every horizon, see `score`."""
+        return score(self)
+
+    def between(self, first_year: int, last_year: int) -> "Backtest":
+        """Select the origins of these years, both included; targets that end after `last_year` become NaN."""
+        years, targets = calendar_years(self.origins), self.targets.clone()
+        start, stop = int((years < first_year).sum()), int((years <= last_year).sum())
+        targets[torch.from_numpy(calendar_years(self.target_dates) > last_year)] = torch.nan
+        rows = slice(start, stop)
+        return replace(
+            self,
+            origins=self.origins[rows],
+            targets=targets[rows],
+            target_dates=np.where(targets[rows].isnan().numpy(), np.datetime64("NaT", "D"), self.target_dates[rows]),
+            quantiles={name: q[rows] for name, q in self.quantiles.items()},
+            variances={name: v[rows] for name, v in self.variances.items()},
+        )
+
+    def to_pandas(self, models: Sequence[str] | None = None) -> "pd.DataFrame":
+        """Convert to a long DataFrame: one row per origin, symbol, horizon, model and level.
+
+        Columns: origin, symbol, horizon (rows), date (on which the target ends), model, level, forecast and target
+        (cumulative log-returns). Date and target are missing where the target has not ended. Rows without a forecast
+        are omitted.
+
+        Args:
+            models: names of models; all of them if None.
+
+        Raises:
+            ValueError: an unknown model.
+        """
+        import pandas as pd
+
+        names = list(self.quantiles) if models is None else list(models)
+        if unknown := [name for name in names if name not in self.quantiles]:
+            raise ValueError(f"to_pandas: models must be among {', '.join(self.quantiles)}; got {', '.join(unknown)}")
+        tables = []
+        for name in names:
+            valid = torch.isfinite(self.quantiles[name])
+            t, h, n, q = (index.numpy() for index in valid.nonzero(as_tuple=True))
+            columns = {
+                "origin": self.origins[t].astype("datetime64[s]"),
+                "symbol": pd.Categorical.from_codes(n, categories=pd.Index(self.symbols)),
+                "horizon": np.array(self.horizons)[h],
+                "date": self.target_dates[t, h, n].astype("datetime64[s]"),
+                "model": pd.Categorical([name] * len(t), categories=names),
+                "level": np.array(self.levels)[q],
+                "forecast": self.quantiles[name][valid].numpy(),
+                "target": self.targets.numpy()[t, h, n],
+            }
+            tables.append(pd.DataFrame(columns))
+        table: pd.DataFrame = pd.concat(tables, ignore_index=True)
+        return table
+
+    def plot(self) -> Any:
+        """Bar chart of the skill of each model by horizon, as a plotly Figure."""
+        return plotly_figure(
+            skill_chart(self.scores.rows), title=f"Skill by horizon, {self.scores.first} to {self.scores.last}"
+        )
+
+    def __repr__(self) -> str:
+        span = f"{len(self.origins):,} origins {self.origins[0]} to {self.origins[-1]}"
+        horizons = ", ".join(map(str, self.horizons))
+        symbols, models = summarize_names(self.symbols), f"{len(self.quantiles)} models"
+        return f"Backtest({self.model}, {symbols}; {span}; horizons {horizons}; {models})"
+
+
 @one_thread()
-def score(backtest: "Backtest", *, reference: str = "unconditional", model: str | None = None) -> Scores:
+def score(backtest: Backtest, *, reference: str = "unconditional", model: str | None = None) -> Scores:
     """Score every model of a backtest on the rows that all of them forecast.
 
     Args:

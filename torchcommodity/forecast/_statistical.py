@@ -108,15 +108,12 @@ def _forecast_symbol(
     for row in rows:
         y = log_prices[: count[row]]
         forecast = model.forward(y, config.horizons[-1], level=list(INTERVALS))
-        moments[:, row - start] = _moments(forecast, y[-1], config.horizons)
+        # AutoARIMA's paths are Series
+        paths = {key: np.asarray(path)[np.array(config.horizons) - 1] for key, path in forecast.items()}
+        widths = np.stack([paths[f"hi-{level}"] - paths[f"lo-{level}"] for level in INTERVALS], -1)
+        # the deviation is averaged over all intervals: equal for normal errors, while Theta simulates paths
+        moments[:, row - start] = np.stack([paths["mean"] - y[-1], (widths / (2 * Z)).mean(-1)])
     return moments
-
-
-def _moments(forecast: dict[str, np.ndarray], last: float, horizons: Sequence[int]) -> np.ndarray:  # (2, H)
-    """Mean, and deviation averaged over all intervals (equal for normal errors; Theta simulates paths)."""
-    paths = {key: np.asarray(path)[np.array(horizons) - 1] for key, path in forecast.items()}  # AutoARIMA's are Series
-    widths = np.stack([paths[f"hi-{level}"] - paths[f"lo-{level}"] for level in INTERVALS], -1)
-    return np.stack([paths["mean"] - last, (widths / (2 * Z)).mean(-1)])
 
 
 def _create(name: str, season: int) -> Any:

@@ -4,12 +4,11 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
 import torch
 
-from torchcommodity.forecast._backtest import Backtest
-from torchcommodity.forecast._coverage import Coverage, backtest_coverage
-from torchcommodity.forecast._intervals import inside
-from torchcommodity.forecast._score import Score, score
+from torchcommodity.forecast._intervals import Coverage, count_independent, inside, level_index, main_interval
+from torchcommodity.forecast._score import Backtest, Score, score
 
 
 @dataclass(frozen=True)
@@ -94,5 +93,30 @@ def summarize(backtest: Backtest, excluded: tuple[str, ...] = ()) -> BacktestSum
             for n, symbol in enumerate(backtest.symbols)
         },
         fits=backtest.fits,
-        interval_coverage=backtest_coverage(backtest),
+        interval_coverage=_interval_coverage(backtest),
     )
+
+
+def _interval_coverage(backtest: Backtest) -> dict[str, dict[str, Coverage]]:
+    """Coverage of the tested model's `main_interval`: symbol -> horizon in rows -> Coverage.
+
+    Empty where the levels have no such interval; horizons without an outcome are left out.
+    """
+    index, interval = level_index(backtest.levels), main_interval(backtest.levels)
+    if interval is None:
+        return {}
+    quantiles = backtest.quantiles[backtest.model]
+    low, high = (quantiles[..., index[level]] for level in interval)  # (T, H, N)
+    known = torch.isfinite(backtest.targets) & torch.isfinite(quantiles).all(-1)
+    inside = (backtest.targets >= low) & (backtest.targets <= high)
+    ends = np.searchsorted(backtest.origins, backtest.target_dates)
+
+    def coverage(i: int, n: int) -> Coverage:
+        rows = np.flatnonzero(known[:, i, n].numpy())
+        periods = zip(rows.tolist(), ends[rows, i, n].tolist())
+        return Coverage(float(inside[:, i, n].numpy()[rows].mean()), len(rows), count_independent(periods))
+
+    return {
+        symbol: {str(h): coverage(i, n) for i, h in enumerate(backtest.horizons) if known[:, i, n].any()}
+        for n, symbol in enumerate(backtest.symbols)
+    }

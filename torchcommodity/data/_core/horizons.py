@@ -58,21 +58,29 @@ def horizon_rows(horizons: Horizon | Iterable[Horizon], calendar: RowCalendar) -
     return tuple(sorted(rows))
 
 
-def horizon_code(rows: int, calendar: RowCalendar) -> str:
-    """Short name of a horizon in the longest unit of which it is a multiple, which `horizon_rows` reads.
+def horizon_unit(rows: int, calendar: RowCalendar) -> tuple[int, str]:
+    """A horizon in the longest unit of which it is a multiple; of weeks, 4 are a month, and multiples of 13 are months.
 
-    Of weeks, 4 are a month, and multiples of 13 are months.
+    >>> [horizon_unit(rows, RowCalendar("daily")) for rows in (1, 10, 21)], horizon_unit(26, RowCalendar("weekly"))
+    ([(1, 'day'), (2, 'week'), (1, 'month')], (6, 'month'))
+    """
+    if calendar.frequency == "monthly":
+        return rows, "month"
+    if calendar.frequency == "weekly":
+        return (1, "month") if rows == 4 else (rows, "week") if rows % 13 else (3 * rows // 13, "month")
+    units = _units(calendar)
+    unit = next(unit for unit in ("month", "week", "day") if rows % units[unit] == 0)
+    return int(rows // units[unit]), unit
+
+
+def horizon_code(rows: int, calendar: RowCalendar) -> str:
+    """Short name of a horizon, which `horizon_rows` reads; see `horizon_unit`.
 
     >>> [horizon_code(rows, RowCalendar("daily")) for rows in (1, 10, 21, 252)], horizon_code(26, RowCalendar("weekly"))
     (['1d', '2w', '1m', '12m'], '6m')
     """
-    if calendar.frequency == "monthly":
-        return f"{rows}m"
-    if calendar.frequency == "weekly":
-        return "1m" if rows == 4 else f"{rows}w" if rows % 13 else f"{3 * rows // 13}m"
-    units = _units(calendar)
-    unit = next(unit for unit in ("month", "week", "day") if rows % units[unit] == 0)
-    return f"{rows // units[unit]}{unit[0]}"
+    number, unit = horizon_unit(rows, calendar)
+    return f"{number}{unit[0]}"
 
 
 def _rows(horizon: Horizon, calendar: RowCalendar) -> int:
