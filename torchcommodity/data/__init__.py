@@ -242,7 +242,7 @@ _MODULES = {
         "infer_frequency",
         "month_end",
     ],
-    "_core.horizons": ["Horizon", "horizon_code", "horizon_rows"],
+    "_core.horizons": ["Horizon", "horizon_code", "horizon_rows", "horizon_unit"],
     "_core.names": ["printable", "symbol_problem"],
     "_core.panel": ["Panel"],
     "_core.prices": ["expected_range", "overflows"],
