@@ -5,6 +5,7 @@ import inspect
 import io
 import math
 import re
+import runpy
 import shlex
 import sys
 from itertools import pairwise
@@ -165,6 +166,14 @@ def test_every_marker_of_a_table_is_closed() -> None:
     for page in PAGES:
         text = page.read_text("utf-8")
         assert sorted(re.findall(r"<!-- (\w+) -->", text)) == sorted(re.findall(r"<!-- /(\w+) -->", text)), page
+
+
+def test_contributing_states_the_level_of_every_package() -> None:
+    levels = runpy.run_path(str(ROOT / "tests" / "test_packages.py"))["LEVELS"]
+    text = " ".join((ROOT / "CONTRIBUTING.md").read_text("utf-8").split())
+    groups = re.findall(r"((?:`\w+`(?:, )?)+) (\d+)(?= ·|\.)", text)
+    stated = {package: int(level) for names, level in groups for package in re.findall(r"`(\w+)`", names)}
+    assert stated == levels
 
 
 def test_panels_page_lists_every_finding_with_its_rule_and_treatment() -> None:
