@@ -31,8 +31,6 @@ ERRORS = {
     "nowhere.duckdb:oil": "which does not exist",
     "sql:DROP TABLE oil": "sql: expected one SELECT",
     "lake": "expected a file, or Parquet files in a folder; got a directory without one",
-    "md:oil": "expected md:DATABASE.TABLE",
-    "bq:oil": "expected bq:PROJECT.DATASET.TABLE",
     "s3://lake": "expected s3://BUCKET/NAME",
 }
 

@@ -22,7 +22,7 @@ from torchcommodity.batch._duckdb import sql_name, sql_text
 from torchcommodity.data import Panel, detect_layout, local_copy, public_address, summarize_names
 
 DUCKDB = re.compile(r"(?P<file>.+\.(duckdb|db|ddb)):(?P<table>[^:/\\]+)")
-NOT_FILES = re.compile(r"sql:|md:|bq:|\w+://")  # they may contain a colon or a star too
+NOT_FILES = re.compile(r"sql:|\w+://")  # they may contain a colon or a star too
 NAME_TYPES = re.compile(r"VARCHAR|ENUM\(.*|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|U?INTEGER|UUID")
 DATE_TYPES = re.compile(r"VARCHAR|DATE|TIMESTAMP(_S|_MS|_NS)?|TIMESTAMP WITH TIME ZONE")
 PRICE_TYPES = re.compile(r"VARCHAR|FLOAT|DOUBLE|DECIMAL\(.*|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|U?INTEGER")

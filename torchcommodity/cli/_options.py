@@ -25,7 +25,7 @@ SOURCES = (
     "embedded, monthly, auto, store:NAME, fred:ID,ID, eia:ID,ID, a file, FILE:TABLE, s3://BUCKET/NAME or sql:QUERY"
 )
 PREFIXES = (
-    "store:", "fred:", "eia:", "sql:", "md:", "bq:", "s3://", "gs://", "az://", "http://", "https://",
+    "store:", "fred:", "eia:", "sql:", "s3://", "gs://", "az://", "http://", "https://",
 )  # fmt: skip
 TABLES = (".csv", ".parquet", ".json")
 FILE_PART = re.compile(r"(?P<file>.+\.(duckdb|ddb|db|sqlite|sqlite3|xlsx?|xlsm)):[^:/\\]+", re.IGNORECASE)

@@ -103,6 +103,8 @@ if TYPE_CHECKING:
     from torchcommodity.data._sources.quantiles import QuantileTable as QuantileTable
     from torchcommodity.data._sources.quantiles import QuantileUnit as QuantileUnit
     from torchcommodity.data._sources.quantiles import read_quantiles as read_quantiles
+    from torchcommodity.data._sources.table_name import TableName as TableName
+    from torchcommodity.data._sources.table_name import parse_table_name as parse_table_name
     from torchcommodity.data._sources.write import write as write
     from torchcommodity.data._store.state import Vintage as Vintage
     from torchcommodity.data._store.store import Store as Store
@@ -150,6 +152,7 @@ __all__ = [
     "Store",
     "StoreEntry",
     "SyntheticTensor",
+    "TableName",
     "Update",
     "Vintage",
     "Window",
@@ -189,6 +192,7 @@ __all__ = [
     "parse_date",
     "parse_price",
     "parse_prices",
+    "parse_table_name",
     "price_statistics",
     "printable",
     "product_name",
@@ -275,6 +279,7 @@ _MODULES = {
     "_sources.publishers.fred": ["fred"],
     "_sources.publishers.http": ["Http"],
     "_sources.quantiles": ["QuantileTable", "QuantileUnit", "read_quantiles"],
+    "_sources.table_name": ["TableName", "parse_table_name"],
     "_sources.write": ["write"],
     "_store.state": ["Vintage"],
     "_store.store": ["Store", "StoreEntry"],

@@ -54,7 +54,6 @@ def read(
     | `sql:SELECT ...` | the result of a query of DuckDB, which can only read CSV, Parquet and JSON files |
     | `s3://BUCKET/NAME`, `gs://...` | any such file as an object (extra `cloud`) |
     | `https://...` | any such file on a web server |
-    | `md:DATABASE.TABLE`, `bq:PROJECT.DATASET.TABLE` | a table of MotherDuck, of BigQuery (extra `bigquery`) |
 
     A file may be compressed by gzip, zstd, bzip2 or xz, or be the only file of a zip archive; its content counts, not
     its name. Its layout is detected from its columns, and `Panel.read_as` says it in one phrase: wide (a column for

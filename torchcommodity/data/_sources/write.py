@@ -12,6 +12,7 @@ from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._sources.atomic_write import write_atomic
 from torchcommodity.data._sources.csv_text import frame_to_csv
 from torchcommodity.data._sources.lake import is_remote, public_address, write_object
+from torchcommodity.data._sources.table_name import parse_table_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,8 +29,6 @@ def write(panel: Panel, target: str | os.PathLike[str], *, layout: Literal["long
     | `FILE.csv`, `.csv.gz`, `.csv.zst` | text; the long layout keeps unit and publisher, not contract and license |
     | `s3://BUCKET/NAME`, `gs://...` | any of these files as an object (extra `cloud`) |
     | `FILE.duckdb:TABLE` | a table of a DuckDB file; provenance in columns |
-    | `md:DATABASE.TABLE` | a table of MotherDuck; needs its extension and a token in `motherduck_token` |
-    | `bq:PROJECT.DATASET.TABLE` | a table of BigQuery (extra `bigquery`) |
 
     Prices keep every bit, and a date without prices keeps its row. A file, an object or a table is written whole or
     not at all, and replaces one of its name; a table of other columns is never replaced. Findings are not written:
@@ -58,10 +57,12 @@ def write(panel: Panel, target: str | os.PathLike[str], *, layout: Literal["long
     if layout not in LAYOUTS:
         raise ValueError(f"write: layout must be {', '.join(LAYOUTS)}; got {layout!r}")
     name = os.fspath(target)
-    if write_table := _table_writer(name):
+    if (table := parse_table_name(name)) and table.is_duckdb:
+        from torchcommodity.data._sources.tables.databases import write_duckdb  # imports duckdb
+
         if layout != "long":
             raise ValueError(f"write: layout must be long in a database; got {layout!r} for {name}")
-        write_table(panel, name)
+        write_duckdb(panel, table.file, table.table, name)
         return
     body = _encoder(name)(panel, layout)
     if is_remote(name):
@@ -70,23 +71,12 @@ def write(panel: Panel, target: str | os.PathLike[str], *, layout: Literal["long
         write_atomic(Path(target), body)
 
 
-def _table_writer(name: str) -> "Callable[[Panel, str], None] | None":
-    from torchcommodity.data._sources.lake import duckdb  # imports pyarrow
-
-    if name.startswith("bq:"):
-        from torchcommodity.data._sources.lake import bigquery
-
-        return bigquery.write_table
-    return duckdb.write_table if duckdb.is_table(name) else None
-
-
 def _encoder(name: str) -> "Callable[[Panel, str], bytes]":
     ending = next((ending for ending in ENCODERS if name.lower().endswith(ending)), None)
     if ending is None:
         shown = public_address(name) if is_remote(name) else repr(name)
         raise DataError(
-            f"write: expected a name that ends with {', '.join(ENCODERS)}, FILE.duckdb:TABLE, md:DATABASE.TABLE or "
-            f"bq:PROJECT.DATASET.TABLE; got {shown}"
+            f"write: expected a name that ends with {', '.join(ENCODERS)}, or FILE.duckdb:TABLE; got {shown}"
         )
     return ENCODERS[ending]
 

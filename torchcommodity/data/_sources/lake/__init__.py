@@ -1,4 +1,4 @@
-"""Tables that are not local files: objects on S3 and Google Cloud Storage, MotherDuck, BigQuery."""
+"""Tables that are not local files: objects on S3 and Google Cloud Storage, files of web servers."""
 
 from torchcommodity.data._sources.lake.objects import is_remote as is_remote
 from torchcommodity.data._sources.lake.objects import list_objects as list_objects

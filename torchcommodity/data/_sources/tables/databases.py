@@ -1,4 +1,4 @@
-"""Read a table of a DuckDB or SQLite file to a `pyarrow.Table`."""
+"""Tables of DuckDB and SQLite files: read as a `pyarrow.Table`, written from a panel."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -10,6 +10,8 @@ import duckdb
 import pyarrow as pa
 
 from torchcommodity.data._core.errors import DataError, summarize_names
+from torchcommodity.data._core.panel import Panel
+from torchcommodity.data._sources.lake.arrow import to_database_table
 
 LOCKED: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
@@ -57,6 +59,31 @@ def read_sqlite(path: Path, name: str, label: str, max_bytes: int) -> Any:
         rows = _limited(iter(lambda: cursor.fetchmany(BATCH), []), label, max_bytes)
         columns = list(zip(*(row for batch in rows for row in batch))) or [()] * len(names)
         return pa.table([_sqlite_column(list(column)) for column in columns], names=names)
+
+
+def write_duckdb(panel: Panel, path: str, name: str, label: str) -> None:
+    """Replace a table of a DuckDB file in one transaction; one whose first column is not `date` is not replaced.
+
+    Raises:
+        DataError: another table of this name, a file that is not DuckDB or in use.
+    """
+    rows = to_database_table(panel)
+    with (
+        readable_errors(label, "a DuckDB file that can be written"),
+        duckdb.connect(str(Path(path).absolute())) as connection,
+    ):
+        columns = connection.execute(
+            "SELECT column_name FROM duckdb_columns() WHERE database_name = current_database() "
+            "AND schema_name = current_schema() AND table_name = ? ORDER BY column_index",
+            [name],
+        ).fetchall()
+        if columns and columns[0][0] != "date":
+            names = ", ".join(name for (name,) in columns[:5])
+            raise DataError(f"{label}: expected a table of prices, or a new name; got a table of {names}")
+        connection.execute("BEGIN")
+        connection.register("rows_of_panel", rows)
+        connection.execute(f"CREATE OR REPLACE TABLE {quote(name)} AS FROM rows_of_panel")
+        connection.execute("COMMIT")  # an exception above closes the connection, which rolls back
 
 
 def choose_table(tables: Iterable[str], name: str, label: str) -> str:

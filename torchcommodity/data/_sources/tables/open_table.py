@@ -3,7 +3,6 @@
 import glob
 import hashlib
 import os
-import re
 import stat
 from dataclasses import replace
 from pathlib import Path
@@ -14,12 +13,11 @@ from torchcommodity.data._core.names import printable
 from torchcommodity.data._core.provenance import utc_now
 from torchcommodity.data._sources.grid import Origin
 from torchcommodity.data._sources.lake import is_remote, list_objects, local_copy, public_address
+from torchcommodity.data._sources.table_name import parse_table_name
 from torchcommodity.data._sources.tables import Table, read_delimited
 from torchcommodity.data._sources.tables.compression import decompress, is_workbook, strip_ending
 
 MAX_BYTES = 2**30  # of a file, compressed and decompressed
-PART = re.compile(r"(?P<file>.+\.(duckdb|ddb|db|sqlite|sqlite3|xlsx?|xlsm)):(?P<part>[^:/\\]+)", re.IGNORECASE)
-QUERIES = ("sql:", "md:", "bq:")
 PARQUET, ARROW = "Parquet, which begins with PAR1", "an Arrow file, which begins with ARROW1"
 BINARY = {".parquet": PARQUET, ".pq": PARQUET, ".feather": ARROW, ".arrow": ARROW}  # by ending
 FOREIGN = {  # by the first bytes
@@ -48,24 +46,17 @@ def open_table(source: PathLike, publisher: str = "not stated", license: str = "
     name = os.fspath(source)
     label = printable(public_address(name) if is_remote(name) else os.fsdecode(name))
     origin = Origin(label, publisher, license, utc_now(), row_word="row")
-    if isinstance(source, str) and name.startswith(QUERIES):
-        return _from_rows(_query(name), origin, "query" if name.startswith("sql:") else "table")
-    path, part = split_part(name)
+    if isinstance(source, str) and name.startswith("sql:"):
+        from torchcommodity.data._sources.tables.sql import read_query  # imports duckdb
+
+        return _from_rows(read_query(name.removeprefix("sql:"), MAX_BYTES), origin, "query")
+    named = None if os.path.exists(name) else parse_table_name(name)
+    path, part = (named.file, named.table) if named else (name, "")
     origin = replace(origin, file=part or path)
     if files := find_files(path):
         return _from_files(files, origin)
     with local_copy(path, max_bytes=MAX_BYTES) as file:
         return _from_file(file, path, part, origin)
-
-
-def split_part(name: str) -> tuple[str, str]:
-    """The path of a file, and the table or sheet after the colon, or "".
-
-    >>> split_part("oil.duckdb:spot"), split_part("oil.xlsx")
-    (('oil.duckdb', 'spot'), ('oil.xlsx', ''))
-    """
-    match = None if os.path.exists(name) else PART.fullmatch(name)
-    return (match["file"], match["part"]) if match else (name, "")
 
 
 def find_files(name: str) -> list[str]:
@@ -118,21 +109,6 @@ def read_bytes(path: PathLike, max_bytes: int = MAX_BYTES) -> bytes:
 def _file_type(mode: int) -> str:
     kinds = {"a directory": stat.S_ISDIR, "a FIFO": stat.S_ISFIFO, "a socket": stat.S_ISSOCK}
     return next((name for name, matches in kinds.items() if matches(mode)), "a device")
-
-
-def _query(name: str) -> Any:
-    """The rows of a SQL query, or of a table of MotherDuck or BigQuery."""
-    if name.startswith("sql:"):
-        from torchcommodity.data._sources.tables.sql import read_query
-
-        return read_query(name.removeprefix("sql:"), MAX_BYTES)
-    if name.startswith("md:"):
-        from torchcommodity.data._sources.lake import duckdb
-
-        return duckdb.read_rows(name, MAX_BYTES)
-    from torchcommodity.data._sources.lake import bigquery
-
-    return bigquery.read_rows(name, MAX_BYTES)
 
 
 def _from_rows(rows: Any, origin: Origin, kind: str) -> Source:
