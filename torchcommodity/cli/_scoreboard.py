@@ -203,13 +203,11 @@ def _function(path: str) -> Callable[..., Any]:
 def _table(board: "Scoreboard") -> object:
     """Skills that fit on a terminal; the files have the p-values."""
     names = board.task.horizon_names()
-    rows = []
-    for place, entry in enumerate(board.ranking(), 1):
-        mean = board.mean_skill(entry.name)
-        scores = [board.score(entry.name, h) for h in names]
-        if any(scores):
-            ranked = (f"{place}", f"{mean:+.2f}") if mean == mean else ("", "")
-            rows.append((ranked[0], entry.name, *map(_cell, scores), ranked[1]))
+    rows = [
+        (f"{place or ''}", entry.name, *map(_cell, scores), f"{mean:+.2f}" if place else "")
+        for place, entry, scores, mean in board.ranked_entries()
+        if any(scores)
+    ]
     title = f"{board.task.name}: percent of the loss of har saved"
     table = output.table(title, ("", "model", *names.values(), "mean"), rows, (1,))
     table.caption, table.caption_justify = "* p < 0.05, Diebold-Mariano test against har", "left"

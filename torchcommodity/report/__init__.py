@@ -1,13 +1,11 @@
 """A forecast, a portfolio or scenarios as tables, JSON and one self-contained HTML page."""
 
-from torchcommodity.report._blocks import format_percent as format_percent
-from torchcommodity.report._blocks import format_price as format_price
 from torchcommodity.report._comparisons import describe_comparison as describe_comparison
 from torchcommodity.report._comparisons import describe_scores as describe_scores
+from torchcommodity.report._documents import check_output_folder as check_output_folder
 from torchcommodity.report._documents import to_csv as to_csv
 from torchcommodity.report._documents import to_json as to_json
-from torchcommodity.report._files import check_output_folder as check_output_folder
-from torchcommodity.report._files import write_files as write_files
+from torchcommodity.report._documents import write_files as write_files
 from torchcommodity.report._page import to_html as to_html
 from torchcommodity.report._portfolio import PortfolioReportData as PortfolioReportData
 from torchcommodity.report._portfolio import describe_results as describe_results
@@ -25,6 +23,8 @@ from torchcommodity.report._scoreboard import ScoreboardReportData as Scoreboard
 from torchcommodity.report._scoreboard import scoreboard_html as scoreboard_html
 from torchcommodity.report._scoreboard import scoreboard_json as scoreboard_json
 from torchcommodity.report._sections import describe_contracts as describe_contracts
+from torchcommodity.report._tables import format_percent as format_percent
+from torchcommodity.report._tables import format_price as format_price
 
 __all__ = [
     "PortfolioReportData",

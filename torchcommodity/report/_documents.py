@@ -1,11 +1,14 @@
-"""The report as a JSON document and as a CSV table."""
+"""The report as a JSON document and as a CSV table, and its files, written together."""
 
 import json
 import math
+import os
+from collections.abc import Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
-from torchcommodity.data import frame_to_csv
+from torchcommodity.data import frame_to_csv, write_files_atomic
 from torchcommodity.report._report_data import ReportData
 
 
@@ -16,6 +19,19 @@ def to_json(report: ReportData) -> str:
     `forecast.Outlook`.
     """
     forecast, panel = report.forecast, report.panel
+    symbols = {
+        symbol: {
+            "unit": forecast.units[n],
+            "origin": str(forecast.origins[n]),
+            "last_price": forecast.last[n].item(),
+            "dates": {str(h): str(date) for h, date in zip(forecast.horizons, forecast.target_dates[:, n])},
+            "quantiles": {
+                str(h): dict(zip(map(str, forecast.levels), forecast.prices[i, n].tolist()))
+                for i, h in enumerate(forecast.horizons)
+            },
+        }
+        for n, symbol in enumerate(forecast.symbols)
+    }
     document = {
         "format": "torchcommodity.forecast.1",
         **asdict(report.run),
@@ -30,7 +46,7 @@ def to_json(report: ReportData) -> str:
             "horizons": {str(h): forecast.calendar.name(h) for h in forecast.horizons},
             "levels": list(forecast.levels),
             "calendar": forecast.calendar.rule,
-            "symbols": {symbol: _symbol(report, n) for n, symbol in enumerate(forecast.symbols)},
+            "symbols": symbols,
         },
         "outlook": asdict(report.outlook),
         "fit": asdict(report.record),
@@ -44,20 +60,6 @@ def to_csv(report: ReportData) -> str:
     return frame_to_csv(report.forecast.to_pandas())
 
 
-def _symbol(report: ReportData, n: int) -> dict[str, Any]:
-    forecast = report.forecast
-    return {
-        "unit": forecast.units[n],
-        "origin": str(forecast.origins[n]),
-        "last_price": forecast.last[n].item(),
-        "dates": {str(h): str(date) for h, date in zip(forecast.horizons, forecast.target_dates[:, n])},
-        "quantiles": {
-            str(h): dict(zip(map(str, forecast.levels), forecast.prices[i, n].tolist()))
-            for i, h in enumerate(forecast.horizons)
-        },
-    }
-
-
 def finite(value: Any) -> Any:
     """Replace NaN and infinity by None, and tuples by lists, for JSON."""
     if isinstance(value, dict):
@@ -65,3 +67,29 @@ def finite(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def check_output_folder(folder: Path, names: tuple[str, ...]) -> None:
+    """Check that the files can be written, before any computation.
+
+    Raises:
+        ValueError: `folder` is a file, is not writable, or one of `names` in it is a folder.
+    """
+    existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not existing.is_dir():
+        where = "which is a file" if existing == folder else f"but {existing} is a file"
+        raise ValueError(f"--out: must be a folder; got {folder}, {where}")
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise ValueError(f"--out: must be a writable folder; got {folder}")
+    if folders := [name for name in names if (folder / name).is_dir()]:
+        raise ValueError(f"--out: {folder / folders[0]} must be a file; got a folder of that name")
+
+
+def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write all files, or none if one of them cannot be written.
+
+    Readers see old or new files, never partial ones: see `data.write_files_atomic`.
+    """
+    check_output_folder(folder, tuple(files))
+    folder.mkdir(parents=True, exist_ok=True)
+    write_files_atomic(folder, files)

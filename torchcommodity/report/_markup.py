@@ -1,4 +1,4 @@
-"""HTML elements as functions; all other text is escaped."""
+"""HTML elements and blocks of a page as functions; all other text is escaped."""
 
 import re
 from collections.abc import Iterable
@@ -41,3 +41,38 @@ def plain_text(content: object) -> str:
     '1 < 2'
     """
     return unescape(re.sub("<[^>]*>", "", content)) if isinstance(content, Markup) else str(content)
+
+
+def section(name: str, heading: str, *parts: object) -> Markup:
+    """A section with its heading, reachable as `#name`."""
+    heading_id = f"{name}-heading"
+    return element("section", element("h2", heading, id=heading_id), *parts, id=name, aria_labelledby=heading_id)
+
+
+def paragraph(*parts: object, class_: str | None = None) -> Markup:
+    """A paragraph; text is escaped."""
+    return element("p", *parts, class_=class_)
+
+
+def figure(name: str, description: str, caption: str, *, square: bool = False, decimals: int | None = None) -> Markup:
+    """Placeholder of the chart `name`, with a text alternative; `decimals` of its prices, for the range on a day."""
+    box = element(
+        "div",
+        element("p", description),
+        id=f"chart-{name}",
+        class_="chart square" if square else "chart",
+        role="group",  # not img: it has the buttons of the chart
+        aria_label=description,
+        data_decimals=decimals,
+    )
+    return element("figure", box, element("figcaption", caption))
+
+
+def code(text: str) -> Markup:
+    """Monospaced text."""
+    return element("code", text)
+
+
+def details(summary: str, *parts: object) -> Markup:
+    """Content that opens on request."""
+    return element("details", element("summary", summary), *parts)

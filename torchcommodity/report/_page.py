@@ -12,14 +12,12 @@ from typing import Any
 
 from torchcommodity.charts import PALETTE, Chart, palette_css
 from torchcommodity.data import frame_to_csv
-from torchcommodity.forecast import Correlation, correlation, fan_chart
+from torchcommodity.forecast import correlation, fan_chart
 from torchcommodity.report import _sections as sections
-from torchcommodity.report._blocks import paragraph
-from torchcommodity.report._charts import calibration_chart, correlation_chart, correlation_heatmap, pit_chart
-from torchcommodity.report._markup import Markup, join
+from torchcommodity.report._markup import Markup, join, paragraph
 from torchcommodity.report._report_data import ReportData, RunRecord
-from torchcommodity.report._section_backtest import backtest_section
-from torchcommodity.report._section_correlation import correlation_section
+from torchcommodity.report._section_backtest import backtest_section, calibration_chart, pit_chart
+from torchcommodity.report._section_correlation import correlation_chart, correlation_heatmap, correlation_section
 from torchcommodity.report._section_forecast import forecast_section
 from torchcommodity.report._section_outlook import outlook_section
 
@@ -39,7 +37,14 @@ def to_html(report: ReportData) -> str:
         correlation_section(correlations),
         sections.about_section(report, FILES),
     )
-    figures, tables = _figures(report, correlations, charts), {"outlook": frame_to_csv(outlook.to_pandas())}
+    figures = {f"chart-fan-{n}": fan_chart(report.forecast, n) for n in range(charts)}
+    if report.backtest:
+        figures["chart-calibration"] = calibration_chart(report.backtest, report.forecast.calendar)
+        figures["chart-pit"] = pit_chart(report.backtest, report.forecast.calendar)
+    if correlations:
+        figures["chart-correlation"] = correlation_chart(correlations)
+        figures["chart-matrix"] = correlation_heatmap(correlations)
+    tables = {"outlook": frame_to_csv(outlook.to_pandas())}
     return page(sections.title(report), sections.header(report, outlook), parts, figures, report.run, tables)
 
 
@@ -75,17 +80,6 @@ def page(
         plotly=compressed_plotly(),
         plotly_notice=f"{plotly_version()}, MIT license; gzip in base64, decompressed by the script below",
     )
-
-
-def _figures(report: ReportData, correlations: Correlation | None, charts: int) -> dict[str, Chart]:
-    figures = {f"chart-fan-{n}": fan_chart(report.forecast, n) for n in range(charts)}
-    if report.backtest:
-        figures["chart-calibration"] = calibration_chart(report.backtest, report.forecast.calendar)
-        figures["chart-pit"] = pit_chart(report.backtest, report.forecast.calendar)
-    if correlations:
-        figures["chart-correlation"] = correlation_chart(correlations)
-        figures["chart-matrix"] = correlation_heatmap(correlations)
-    return figures
 
 
 def _text(name: str) -> str:

@@ -16,11 +16,9 @@ from torchcommodity.portfolio import (
     PortfolioResult,
     PortfolioSelection,
     Series,
-    SharpeDifference,
 )
-from torchcommodity.report._blocks import figure, paragraph, section
 from torchcommodity.report._comparisons import SIGNIFICANCE
-from torchcommodity.report._markup import Markup, element, join
+from torchcommodity.report._markup import Markup, element, figure, join, paragraph, section
 from torchcommodity.report._page import page
 from torchcommodity.report._report_data import RunRecord
 from torchcommodity.report._sections import created, data_section, reproduce_section, scope_note
@@ -98,24 +96,38 @@ def portfolio_weights(result: PortfolioBacktest) -> pd.DataFrame:
 def portfolio_html(report: PortfolioReportData) -> str:
     """Convert the backtest to one HTML page."""
     result = report.result
+    kind = "long and short" if result.long_short else "long only"
+    more = f" and {len(result.symbols) - 6} more" if len(result.symbols) > 6 else ""
+    title = f"Portfolio, {kind}: {', '.join(result.symbols[:6])}{more}"
+    lead = (
+        f"Walk-forward backtest from {result.dates[0]} to {result.dates[-1]}, one model per year. Created "
+        f"{created(report.run)}."
+    )
+    header = join([element("h1", title), paragraph(lead, class_="lead"), scope_note("What these results cover", SCOPE)])
+    fits = element("ul", *(element("li", fit) for fit in result.fits))
     parts = (
         section("results", "Results", *_results(result)),
-        section("weights", "Weights", _weights(result), _training(result)),
+        section("weights", "Weights", _weights(result), element("h3", "Training"), fits),
         data_section(report.panel, report.run),
         reproduce_section(report.run, FILES),
     )
-    return page(_title(result), _header(report), parts, _figures(result), report.run)
+    figures = {f"chart-wealth-{n}": _wealth_chart(result, cost) for n, cost in enumerate(_costs(result))}
+    return page(title, header, parts, figures, report.run)
 
 
 def portfolio_row(result: PortfolioResult, selection: PortfolioSelection) -> tuple[str, ...]:
     """Table cells of one portfolio, as in `COLUMNS`."""
     performance, difference = result.performance, result.sharpe_difference
+    interval = ""
+    if difference is not None:  # the returns may be constant
+        bounds = f"{_signed(difference.low)} to {_signed(difference.high)}"
+        interval = "none" if np.isnan(difference.low) else bounds
     return (
         LABELS.get(result.name, result.name.capitalize()),
         _signed(performance.sharpe_ratio),
         f"{selection.deflated_sharpe[result.name]:.2f}".replace("nan", "none"),
         "" if difference is None else _signed(difference.difference),
-        "" if difference is None else _interval(difference),
+        interval,
         f"{100 * performance.annual_return:+.1f} %",
         f"{100 * performance.annual_volatility:.1f} %",
         f"{100 * performance.max_drawdown:.0f} %",
@@ -148,29 +160,8 @@ def describe_selection(selection: PortfolioSelection) -> str:
     )
 
 
-def _interval(difference: SharpeDifference) -> str:
-    """`-0.12 to +0.34`, or `none` for constant returns."""
-    return "none" if np.isnan(difference.low) else f"{_signed(difference.low)} to {_signed(difference.high)}"
-
-
 def _signed(ratio: float) -> str:
     return "none" if np.isnan(ratio) else f"{ratio:+.2f}"
-
-
-def _title(result: PortfolioBacktest) -> str:
-    kind = "long and short" if result.long_short else "long only"
-    more = f" and {len(result.symbols) - 6} more" if len(result.symbols) > 6 else ""
-    return f"Portfolio, {kind}: {', '.join(result.symbols[:6])}{more}"
-
-
-def _header(report: PortfolioReportData) -> Markup:
-    result = report.result
-    lead = (
-        f"Walk-forward backtest from {result.dates[0]} to {result.dates[-1]}, one model per year. Created "
-        f"{created(report.run)}."
-    )
-    title = element("h1", _title(result))
-    return join([title, paragraph(lead, class_="lead"), scope_note("What these results cover", SCOPE)])
 
 
 def _results(result: PortfolioBacktest) -> Iterator[Markup]:
@@ -204,10 +195,6 @@ def _weights(result: PortfolioBacktest) -> Markup:
     return table(caption, ("Symbol", "Mean", "Minimum", "Maximum"), rows)
 
 
-def _training(result: PortfolioBacktest) -> Markup:
-    return join([element("h3", "Training"), element("ul", *(element("li", fit) for fit in result.fits))])
-
-
 def _costs(result: PortfolioBacktest) -> list[float]:
     return list(dict.fromkeys(item.cost for item in result.results))
 
@@ -215,10 +202,6 @@ def _costs(result: PortfolioBacktest) -> list[float]:
 def _wealth(result: PortfolioResult) -> Series:
     wealth: Series = (1 + result.net.numpy()).cumprod()
     return wealth
-
-
-def _figures(result: PortfolioBacktest) -> dict[str, Chart]:
-    return {f"chart-wealth-{n}": _wealth_chart(result, cost) for n, cost in enumerate(_costs(result))}
 
 
 def _wealth_chart(result: PortfolioBacktest, cost: float) -> Chart:

@@ -6,8 +6,7 @@ import numpy as np
 
 from torchcommodity.charts import COLORS, MUTED, Chart, chart_layout, line_trace, log_axis
 from torchcommodity.data import SyntheticTensor
-from torchcommodity.report._blocks import figure, paragraph, section
-from torchcommodity.report._markup import Markup, element, join
+from torchcommodity.report._markup import Markup, element, figure, join, paragraph, section
 from torchcommodity.report._page import page
 from torchcommodity.report._report_data import RunRecord
 from torchcommodity.report._sections import created, scope_note, versions_table
@@ -37,20 +36,28 @@ DISTANCE = (
     "the mean over a family, and over the families. Lower is closer. The real windows are those of {first} to {last}, "
     "none of which was used to fit a generator."
 )
+CLUSTERING = "Line chart: autocorrelation of absolute returns at lags 1 to 63, real, generated and from the bootstrap."
+CLUSTERING_CAPTION = "Autocorrelation of absolute returns, mean over windows and symbols."
 
 
 def scenarios_html(scenarios: Scenarios, evaluation: ScenarioEvaluation, record: ScenarioRecord, run: RunRecord) -> str:
     """Convert scenarios, their evaluation and the record of the fit to one HTML page."""
     title = f"Synthetic scenarios: {', '.join(symbol.partition(':')[2] for symbol in scenarios.symbols[:6])}"
+    lead = f"{len(scenarios)} paths of {scenarios.returns.shape[1]} rows. Created {created(run)}."
+    header = join([element("h1", title), paragraph(lead, class_="lead"), scope_note("What these paths are", SCOPE)])
+    figures = {"chart-clustering": clustering_chart(evaluation)}
+    path_figures = []
+    for n, symbol in islice(enumerate(scenarios.symbols), MAX_CHARTS):
+        figures[f"chart-paths-{n}"] = paths_chart(scenarios, n)
+        description = f"Line chart of {min(MAX_PATHS, len(scenarios))} synthetic paths of {symbol}."
+        path_figures.append(figure(f"paths-{n}", description, symbol))
     parts = (
         _distances(scenarios, evaluation),
-        _volatility_clustering(),
-        _paths(scenarios),
+        section("clustering", "Volatility clustering", figure("clustering", CLUSTERING, CLUSTERING_CAPTION)),
+        section("paths", "Paths", *path_figures),
         _reproduce(record, run),
     )
-    figures = {"chart-clustering": clustering_chart(evaluation)}
-    figures |= {f"chart-paths-{n}": paths_chart(scenarios, n) for n in range(min(MAX_CHARTS, len(scenarios.symbols)))}
-    return page(title, _header(title, scenarios, run), parts, figures, run)
+    return page(title, header, parts, figures, run)
 
 
 def clustering_chart(evaluation: ScenarioEvaluation) -> Chart:
@@ -91,12 +98,6 @@ def describe_evaluation(evaluation: ScenarioEvaluation) -> str:
     )
 
 
-def _header(title: str, scenarios: Scenarios, run: RunRecord) -> Markup:
-    lead = f"{len(scenarios)} paths of {scenarios.returns.shape[1]} rows. Created {created(run)}."
-    note = scope_note("What these paths are", SCOPE)
-    return join([element("h1", title), paragraph(lead, class_="lead"), note])
-
-
 def _distances(scenarios: Scenarios, evaluation: ScenarioEvaluation) -> Markup:
     frame, means = evaluation.to_pandas(), evaluation.fact_means()
     rows = [(family, *(f"{frame.loc[family, name]:.3f}" for name in GENERATORS)) for family in frame.index]
@@ -115,22 +116,6 @@ def _distances(scenarios: Scenarios, evaluation: ScenarioEvaluation) -> Markup:
         ),
         table("Means of the facts", ("Family of facts", REAL, *GENERATORS), facts, stack="scenarios"),
     )
-
-
-def _volatility_clustering() -> Markup:
-    description = (
-        "Line chart: autocorrelation of absolute returns at lags 1 to 63, real, generated and from the bootstrap."
-    )
-    caption = "Autocorrelation of absolute returns, mean over windows and symbols."
-    return section("clustering", "Volatility clustering", figure("clustering", description, caption))
-
-
-def _paths(scenarios: Scenarios) -> Markup:
-    charts = [
-        figure(f"paths-{n}", f"Line chart of {min(MAX_PATHS, len(scenarios))} synthetic paths of {symbol}.", symbol)
-        for n, symbol in islice(enumerate(scenarios.symbols), MAX_CHARTS)
-    ]
-    return section("paths", "Paths", *charts)
 
 
 def _reproduce(record: ScenarioRecord, run: RunRecord) -> Markup:

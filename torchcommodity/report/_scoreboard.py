@@ -10,14 +10,13 @@ import torch
 
 from torchcommodity.charts import COLORS, MUTED, Chart, chart_layout
 from torchcommodity.data import frame_to_csv
-from torchcommodity.report._blocks import code, details, figure, format_percent, paragraph, section
 from torchcommodity.report._comparisons import SIGNIFICANCE
 from torchcommodity.report._documents import finite
-from torchcommodity.report._markup import Markup, element, join
+from torchcommodity.report._markup import Markup, code, details, element, figure, join, paragraph, section
 from torchcommodity.report._page import page
 from torchcommodity.report._report_data import RunRecord
 from torchcommodity.report._sections import created, reproduce_parts, scope_note, source_parts
-from torchcommodity.report._tables import table
+from torchcommodity.report._tables import format_percent, table
 from torchcommodity.scoreboard import PROTOCOL, REFERENCE, TRACKS, EntryScore, Scoreboard
 
 SOURCES = {
@@ -68,18 +67,28 @@ class ScoreboardReportData:
 
 def scoreboard_html(report: ScoreboardReportData) -> str:
     """Convert a scoreboard to one HTML page."""
-    board, run = report.board, report.run
+    board, run, task = report.board, report.run, report.board.task
+    title = f"Scoreboard: {TRACKS[task.track].title if task.track in TRACKS else 'own prices'}"
+    lead = (
+        f"{len(task.panel.symbols)} symbols, {len(task.rows)} origins from {task.origins[0]} to {task.origins[-1]}, "
+        f"{int(torch.isfinite(task.targets).sum()):,} forecasts of {len(task.levels)} quantiles. "
+        f"Created {created(run)}."
+    )
+    header = join([element("h1", title), paragraph(lead, class_="lead"), scope_note("How to read it", READING)])
+    notes = [element("li", f"{entry.name}: {entry.note}.") for entry in board.entries if entry.note]
+    description = f"Dot chart: skill of each model at each horizon; best: {board.ranking()[0].name}."
+    chart = figure("skill", description, "Skill of each model at each horizon; right of the line is better.")
     parts = (
-        section("ranking", "Ranking", _ranking(board), *_notes(board), _chart(board)),
+        section("ranking", "Ranking", _ranking(board), element("ul", *notes) if notes else "", chart),
         section("scores", "Scores by horizon", *_scores(board)),
         section("symbols", "Skill by symbol", *_symbols(board)),
         section("protocol", "Protocol", *_protocol(board)),
-        section("source", "Prices", *source_parts(board.task.panel, run)),
+        section("source", "Prices", *source_parts(task.panel, run)),
         section("reproduce", "Reproduce", *reproduce_parts(run, FILES)),
     )
     figures = {"chart-skill": skill_dots(board)}
     tables = {"scores": frame_to_csv(board.to_pandas())}
-    return page(_title(board), _header(board, run), parts, figures, run, tables)
+    return page(title, header, parts, figures, run, tables)
 
 
 def scoreboard_json(report: ScoreboardReportData) -> str:
@@ -125,43 +134,15 @@ def skill_dots(board: Scoreboard) -> Chart:
     return {"data": traces, "layout": {**layout, "hovermode": "closest", "shapes": [line]}}
 
 
-def _title(board: Scoreboard) -> str:
-    track = board.task.track
-    return f"Scoreboard: {TRACKS[track].title if track in TRACKS else 'own prices'}"
-
-
-def _header(board: Scoreboard, run: RunRecord) -> Markup:
-    task, n = board.task, int(torch.isfinite(board.task.targets).sum())
-    lead = (
-        f"{len(task.panel.symbols)} symbols, {len(task.rows)} origins from {task.origins[0]} to {task.origins[-1]}, "
-        f"{n:,} forecasts of {len(task.levels)} quantiles. Created {created(run)}."
-    )
-    return join([element("h1", _title(board)), paragraph(lead, class_="lead"), scope_note("How to read it", READING)])
-
-
 def _ranking(board: Scoreboard) -> Markup:
-    names = board.task.horizon_names()
-    columns = ("Model", "Made by", *names.values(), "Mean")
+    columns = ("Model", "Made by", *board.task.horizon_names().values(), "Mean")
     rows = []
-    for place, entry in enumerate(board.ranking(), 1):
-        mean, scores = board.mean_skill(entry.name), [board.score(entry.name, h) for h in names]
+    for place, entry, scores, mean in board.ranked_entries():
         if any(scores):
-            name = entry.name if math.isnan(mean) else f"{place}. {entry.name}"
-            cells = SOURCES[entry.source], *map(_skill, scores), "" if math.isnan(mean) else _signed(mean)
-            rows.append((name, *cells))
+            name = f"{place}. {entry.name}" if place else entry.name
+            rows.append((name, SOURCES[entry.source], *map(_skill, scores), _signed(mean) if place else ""))
     caption = f"Skill in percent of the pinball loss of {REFERENCE}, with the p-value of the difference"
     return table(caption, columns, rows, text_columns=(0, 1), stack="scores")
-
-
-def _notes(board: Scoreboard) -> Iterator[Markup]:
-    notes = [element("li", f"{entry.name}: {entry.note}.") for entry in board.entries if entry.note]
-    if notes:
-        yield element("ul", *notes)
-
-
-def _chart(board: Scoreboard) -> Markup:
-    description = f"Dot chart: skill of each model at each horizon; best: {board.ranking()[0].name}."
-    return figure("skill", description, "Skill of each model at each horizon; right of the line is better.")
 
 
 def _scores(board: Scoreboard) -> Iterator[Markup]:

@@ -1,15 +1,17 @@
-"""Past forecasts section: coverage and calibration out of sample, and scores against every baseline."""
+"""Past forecasts section and its charts: coverage and calibration out of sample, scores against every baseline."""
 
 import math
-from itertools import groupby
+from itertools import groupby, pairwise
 
+import numpy as np
+
+from torchcommodity.charts import COLORS, MUTED, Chart, chart_layout, line_trace
 from torchcommodity.data import summarize_names
 from torchcommodity.forecast import BacktestSummary, Calendar, Score, interval_name, main_interval
-from torchcommodity.report._blocks import details, figure, format_percent, paragraph, section
 from torchcommodity.report._comparisons import compare, describe_comparison, describe_scores
-from torchcommodity.report._markup import Markup, element
+from torchcommodity.report._markup import Markup, details, element, figure, paragraph, section
 from torchcommodity.report._report_data import ReportData
-from torchcommodity.report._tables import table, table_box, table_rows
+from torchcommodity.report._tables import format_percent, table, table_box, table_rows
 
 MODEL_LABELS = {
     "unconditional": "Unconditional quantiles",
@@ -46,17 +48,28 @@ def backtest_section(report: ReportData) -> Markup:
     summary, calendar = report.backtest, report.forecast.calendar
     if summary is None:
         return section("backtest", HEADING, paragraph(f"There is no backtest: {report.no_backtest}"))
+    excluded = f" Not enough history: {', '.join(summary.excluded)}." if summary.excluded else ""
+    setting = (
+        f"Each year from {summary.first} to {summary.last} is forecast by models fitted on earlier rows only, with an "
+        f"embargo of one horizon between training and test. Symbols: {summarize_names(summary.symbols, 6)}.{excluded}"
+    )
+    shares = (
+        f"{format_percent(score.coverage90)} at {calendar.name(score.horizon)}"
+        for score in summary.scores
+        if score.model == summary.model
+    )
+    description = f"Calibration chart. Share of outcomes inside the 90 % interval: {', '.join(shares)}."
     return section(
         "backtest",
         HEADING,
-        paragraph(element("strong", "Out of sample: yes. "), _setting(summary)),
+        paragraph(element("strong", "Out of sample: yes. "), setting),
         paragraph(element("strong", describe_scores(summary))),
         _horizons(summary, calendar),
         details(
             "Calibration",
             element(
                 "div",
-                figure("calibration", _description(summary, calendar), CALIBRATION, square=True),
+                figure("calibration", description, CALIBRATION, square=True),
                 figure("pit", PIT_DESCRIPTION, PIT, square=True),
                 class_="columns",
             ),
@@ -77,7 +90,7 @@ def score_table(summary: BacktestSummary, calendar: Calendar) -> Markup:
     bodies = []
     for horizon, scores in groupby(summary.scores, key=lambda score: score.horizon):
         name = element("th", calendar.name(horizon), scope="rowgroup", colspan=len(columns))
-        rows = table_rows(columns, (_cells(score, summary.model) for score in scores), (0, 1))
+        rows = table_rows(columns, (_score_cells(score, summary.model) for score in scores), (0, 1))
         bodies.append(element("tbody", element("tr", name, class_="group"), *rows))
     return table_box(caption, columns, bodies, text_columns=(0, 1), stack="scores")
 
@@ -105,27 +118,22 @@ def _horizons(summary: BacktestSummary, calendar: Calendar) -> Markup:
     )
     caption += "Skill: loss saved against unconditional quantiles"
     columns = ("Horizon", *(f"Inside {name}" for name in names), "Independent forecasts", "Skill")
-    scores = [score for score in summary.scores if score.model == summary.model]
-    return table(caption, columns, [_horizon_cells(summary, calendar, score, len(names)) for score in scores])
+    rows = []
+    for score in summary.scores:
+        if score.model == summary.model:
+            h = str(score.horizon)
+            records = [items[h] for items in summary.interval_coverage.values() if h in items]
+            forecasts = sum(record.forecasts for record in records)
+            inside = sum(record.share * record.forecasts for record in records)
+            # forecasts of several commodities on the same days count once, because prices move together
+            independent = max((record.independent for record in records), default=0)
+            shares = [format_percent(inside / forecasts) if forecasts else "none", format_percent(score.coverage90)]
+            name = calendar.name(score.horizon)
+            rows.append((name, *shares[: len(names)], f"{independent:,}", f"{score.skill:+.1f} %"))
+    return table(caption, columns, rows)
 
 
-def _horizon_cells(summary: BacktestSummary, calendar: Calendar, score: Score, intervals: int) -> tuple[str, ...]:
-    h = str(score.horizon)
-    records = [items[h] for items in summary.interval_coverage.values() if h in items]
-    forecasts = sum(record.forecasts for record in records)
-    inside = sum(record.share * record.forecasts for record in records)
-    # forecasts of several commodities on the same days count once, because prices move together
-    independent = max((record.independent for record in records), default=0)
-    shares = [format_percent(inside / forecasts) if forecasts else "none", format_percent(score.coverage90)]
-    return (
-        calendar.name(score.horizon),
-        *shares[:intervals],
-        f"{independent:,}",
-        f"{score.skill:+.1f} %",
-    )
-
-
-def _cells(score: Score, model: str) -> tuple[object, ...]:
+def _score_cells(score: Score, model: str) -> tuple[object, ...]:
     comparison = compare(score)
     color = ("better" if comparison.better else "worse") if comparison and comparison.significant else None
     name = MODEL_LABELS.get(score.model, score.model)
@@ -139,18 +147,53 @@ def _cells(score: Score, model: str) -> tuple[object, ...]:
     )
 
 
-def _setting(summary: BacktestSummary) -> str:
-    excluded = f" Not enough history: {', '.join(summary.excluded)}." if summary.excluded else ""
-    return (
-        f"Each year from {summary.first} to {summary.last} is forecast by models fitted on earlier rows only, with an "
-        f"embargo of one horizon between training and test. Symbols: {summarize_names(summary.symbols, 6)}.{excluded}"
+def calibration_chart(summary: BacktestSummary, calendar: Calendar) -> Chart:
+    """Share of outcomes at or below each quantile, by level; a calibrated forecast is on the diagonal."""
+    levels = list(summary.levels)
+    traces = [line_trace([0, 1], [0, 1], MUTED, "calibrated", dash="dot")]
+    for (rows, shares), color in zip(summary.calibration.items(), COLORS * len(summary.calibration)):
+        traces.append(line_trace(levels, shares, color, calendar.name(int(rows)), mode="lines+markers", digits=3))
+    axis = {"range": [0, 1], "tickformat": ".0%"}
+    layout = chart_layout(
+        xaxis={**axis, "title": {"text": "quantile level"}},
+        yaxis={**axis, "title": {"text": "share of outcomes below"}},
     )
+    return {"data": traces, "layout": {**layout, "hovermode": "closest"}}
 
 
-def _description(summary: BacktestSummary, calendar: Calendar) -> str:
-    shares = (
-        f"{format_percent(score.coverage90)} at {calendar.name(score.horizon)}"
-        for score in summary.scores
-        if score.model == summary.model
+def pit_chart(summary: BacktestSummary, calendar: Calendar) -> Chart:
+    """Outcomes between quantiles over those expected there; bars of a calibrated forecast end at 1."""
+    shown = _bin_edges(len(summary.levels))
+    edges = np.array([0, *(summary.levels[q] for q in shown), 1])
+    names = [f"{100 * low:.3g}\u2013{100 * high:.3g}" for low, high in pairwise(edges)]
+    traces = []
+    for (rows, shares), color in zip(summary.calibration.items(), COLORS * len(summary.calibration)):
+        below = np.array([0, *(shares[q] for q in shown), 1])
+        ratios = [None if np.isnan(x) else round(float(x), 3) for x in np.diff(below) / np.diff(edges)]
+        name = calendar.name(int(rows))
+        traces.append({"type": "bar", "x": names, "y": ratios, "name": name, "marker": {"color": color}})
+    layout = chart_layout(
+        xaxis={"type": "category", "title": {"text": "quantile levels, %"}},
+        yaxis={"rangemode": "tozero", "title": {"text": "outcomes over expected"}},
     )
-    return f"Calibration chart. Share of outcomes inside the 90 % interval: {', '.join(shares)}."
+    line = {
+        "type": "line",
+        "xref": "paper",
+        "x0": 0,
+        "x1": 1,
+        "y0": 1,
+        "y1": 1,
+        "line": {"color": MUTED, "dash": "dot"},
+    }
+    return {"data": traces, "layout": {**layout, "barmode": "group", "shapes": [line]}}
+
+
+def _bin_edges(levels: int) -> list[int]:
+    """Numbers of the levels between the bars, about ten of them and symmetric: every second of 19 levels.
+
+    >>> _bin_edges(5), _bin_edges(19)
+    ([0, 1, 2, 3, 4], [1, 3, 5, 7, 9, 11, 13, 15, 17])
+    """
+    step = max(1, round((levels + 1) / 10))
+    first = (levels - 1) // 2 % step
+    return list(range(first, levels, step))

@@ -1,14 +1,12 @@
 """First screen: one row per commodity with last price, ranges ahead, changes, coverage and next roll."""
 
 import math
-from collections.abc import Sequence
 from datetime import date
 
 from torchcommodity.charts import format_age
 from torchcommodity.forecast import Outlook, OutlookRange, OutlookRow
-from torchcommodity.report._blocks import format_change, format_number, paragraph, section
-from torchcommodity.report._markup import Markup, element, join
-from torchcommodity.report._tables import table
+from torchcommodity.report._markup import Markup, element, join, paragraph, section
+from torchcommodity.report._tables import format_change, format_number, table
 
 MAX_NAMES = 3  # old prices named one by one
 
@@ -16,14 +14,25 @@ MAX_NAMES = 3  # old prices named one by one
 def outlook_section(outlook: Outlook) -> Markup:
     """The table, and how to read it."""
     has_rolls = any(row.contract_month or row.next_roll for row in outlook.rows)
-    dates = _common_dates(outlook)
+    # target date of each horizon where all rows have the same dates, else "" for each
+    targets = {tuple(_target(item, outlook.today) for item in row.ranges) for row in outlook.rows}
+    dates = list(targets.pop()) if len(targets) == 1 else [""] * len(outlook.rows[0].ranges)
     horizons = [join([item.name, " ", _small(day)]) for item, day in zip(outlook.rows[0].ranges, dates)]
     columns = ["Commodity", "Last price", *horizons, *(["Contract, next roll"] if has_rolls else [])]
-    rows = [_cells(n, row, outlook.today, dates, has_rolls) for n, row in enumerate(outlook.rows)]
+    rows = []
+    for n, row in enumerate(outlook.rows):
+        code = f"{row.contract}, {row.exchange}" if row.contract else ""
+        details = ", ".join(text for text in (row.symbol if row.name != row.symbol else "", code) if text)
+        cells = [join([element("a", row.name, href=f"#forecast-{n}"), _small(details)]), _price_cell(row)]
+        for item, day in zip(row.ranges, dates):
+            cells.append(_range_cell(row, item, "" if day else _target(item, outlook.today)))
+        rows.append([*cells, _contract_cell(row, outlook.today)] if has_rolls else cells)
+    subject = f"{outlook.interval_name} range of the price" if outlook.interval else "Price"
+    caption = f"{subject} at each horizon, one row per commodity"
     return section(
         "outlook",
         f"{outlook.interval_name} range of prices ahead" if outlook.interval else "Prices ahead",
-        table(_caption(outlook), columns, rows, text_columns=range(len(columns)), stack="outlook"),
+        table(caption, columns, rows, text_columns=range(len(columns)), stack="outlook"),
         paragraph(_reading(outlook), class_="lead"),
     )
 
@@ -41,11 +50,6 @@ def stale_note(outlook: Outlook) -> str:
     return f"Old prices: the last price of {names} is {age}. The ranges start there, not today."
 
 
-def _caption(outlook: Outlook) -> str:
-    subject = f"{outlook.interval_name} range of the price" if outlook.interval else "Price"
-    return f"{subject} at each horizon, one row per commodity"
-
-
 def _reading(outlook: Outlook) -> str:
     """How to read a cell of the table."""
     text = f"In {outlook.interval_name} of cases the price is expected inside the range." if outlook.interval else ""
@@ -58,17 +62,6 @@ def _reading(outlook: Outlook) -> str:
         text += f" Inside: share of past outcomes in their range, target: {outlook.interval_name}; "
         text += "n: number of independent forecasts."
     return text
-
-
-def _cells(n: int, row: OutlookRow, today: str, dates: Sequence[str], has_rolls: bool) -> list[Markup]:
-    cells = [_range_cell(row, item, "" if day else _target(item, today)) for item, day in zip(row.ranges, dates)]
-    return [_name_cell(n, row), _price_cell(row), *cells, *([_contract_cell(row, today)] if has_rolls else [])]
-
-
-def _name_cell(n: int, row: OutlookRow) -> Markup:
-    code = f"{row.contract}, {row.exchange}" if row.contract else ""
-    details = ", ".join(text for text in (row.symbol if row.name != row.symbol else "", code) if text)
-    return join([element("a", row.name, href=f"#forecast-{n}"), _small(details)])
 
 
 def _price_cell(row: OutlookRow) -> Markup:
@@ -106,12 +99,6 @@ def _contract_cell(row: OutlookRow, today: str) -> Markup:
         return element("strong", month)
     roll = "rolled" if row.next_roll <= today else "next roll"  # of old prices, the contract may be another by now
     return join([element("strong", month), _small(f"{roll} {row.next_roll}")])
-
-
-def _common_dates(outlook: Outlook) -> list[str]:
-    """Target date of each horizon where all rows have the same dates, else "" for each."""
-    targets = {tuple(_target(item, outlook.today) for item in row.ranges) for row in outlook.rows}
-    return list(targets.pop()) if len(targets) == 1 else [""] * len(outlook.rows[0].ranges)
 
 
 def _target(item: OutlookRange, today: str) -> str:

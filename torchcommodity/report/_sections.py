@@ -4,8 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from torchcommodity.data import CONTRACTS, Finding, Panel, summarize_findings
 from torchcommodity.forecast import Outlook
-from torchcommodity.report._blocks import code, details, paragraph, section
-from torchcommodity.report._markup import Markup, element, join
+from torchcommodity.report._markup import Markup, code, details, element, join, paragraph, section
 from torchcommodity.report._report_data import ReportData, RunRecord
 from torchcommodity.report._section_outlook import stale_note
 from torchcommodity.report._tables import table
@@ -100,7 +99,12 @@ def data_section(panel: Panel, run: RunRecord) -> Markup:
 
 def source_parts(panel: Panel, run: RunRecord) -> list[Markup]:
     """Where the prices come from, and how those that are missing or doubtful are treated."""
-    cards = (element("div", element("h3", source["symbol"]), _card(source)) for source in panel.sources())
+    cards = []
+    for record in panel.sources():
+        texts = {field: record[field] or "not stated" for field in SOURCE_FIELDS}
+        texts["sha256"] = code(texts["sha256"])
+        lines = (join([element("dt", name), element("dd", texts[field])]) for field, name in SOURCE_FIELDS.items())
+        cards.append(element("div", element("h3", record["symbol"]), element("dl", *lines, class_="source")))
     source = f"Source: {run.source}. sha256 of prices, dates, symbols, contracts and curve: "
     return [
         paragraph(source, code(run.data_sha256)),
@@ -156,15 +160,3 @@ def _findings(findings: Sequence[Finding]) -> Markup:
     ]
     columns = ("Problem", "Symbol", "Date", "Line", "Value", "Count", "Treatment")
     return table("Data problems and their treatment", columns, rows, text_columns=(0, 1, 2, 4, 6), stack="findings")
-
-
-def _card(source: dict[str, str]) -> Markup:
-    lines = (
-        join([element("dt", name), element("dd", _value(field, source[field] or "not stated"))])
-        for field, name in SOURCE_FIELDS.items()
-    )
-    return element("dl", *lines, class_="source")
-
-
-def _value(field: str, text: str) -> Markup | str:
-    return code(text) if field == "sha256" else text

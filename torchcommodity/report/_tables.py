@@ -1,5 +1,6 @@
-"""Tables: wide ones scroll sideways, or show each row as a block on a phone."""
+"""Tables, and the numbers in their cells; wide ones scroll sideways, or show each row as a block on a phone."""
 
+import math
 from collections.abc import Iterable, Sequence
 
 from torchcommodity.report._markup import Markup, element, plain_text
@@ -71,3 +72,35 @@ def _alignment(column: int, left: set[int], cell: object = "") -> str | None:
     if column not in left:
         return "number"
     return "short" if len(plain_text(cell)) <= SHORT else None
+
+
+def format_price(value: float) -> str:
+    """Two decimals from 10 on, four significant digits below.
+
+    >>> format_price(1234.5), format_price(0.01234567)
+    ('1,234.50', '0.01235')
+    """
+    return f"{value:,.2f}" if abs(value) >= 10 else f"{value:.4g}"
+
+
+def format_number(value: float, decimals: int) -> str:
+    """A price with a fixed number of decimals; `none` for NaN.
+
+    >>> format_number(-37.63, 1), format_number(1234.5, 2)
+    ('−37.6', '1,234.50')
+    """
+    return "none" if math.isnan(value) else f"{value:,.{decimals}f}".replace("-", "\u2212")
+
+
+def format_change(share: float) -> str:
+    """A relative change in percent; `none` for NaN.
+
+    >>> format_change(0.0123), format_change(-0.2)
+    ('+1.2 %', '−20.0 %')
+    """
+    return "none" if math.isnan(share) else f"{100 * share:+.1f} %".replace("-", "\u2212")
+
+
+def format_percent(share: float) -> str:
+    """A share in percent; `none` for NaN."""
+    return "none" if math.isnan(share) else f"{100 * share:.1f} %"

@@ -7,6 +7,7 @@ from torchcommodity.scoreboard._look_ahead import check_look_ahead as check_look
 from torchcommodity.scoreboard._run import run as run
 from torchcommodity.scoreboard._scoreboard import Entry as Entry
 from torchcommodity.scoreboard._scoreboard import EntryScore as EntryScore
+from torchcommodity.scoreboard._scoreboard import RankedEntry as RankedEntry
 from torchcommodity.scoreboard._scoreboard import Scoreboard as Scoreboard
 from torchcommodity.scoreboard._task import PROTOCOL as PROTOCOL
 from torchcommodity.scoreboard._task import REFERENCE as REFERENCE
@@ -22,6 +23,7 @@ __all__ = [
     "Entry",
     "EntryScore",
     "ForecastFunction",
+    "RankedEntry",
     "Scoreboard",
     "Task",
     "align_quantiles",

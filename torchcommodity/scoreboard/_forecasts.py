@@ -1,6 +1,5 @@
 """Forecasts of a submission, from a table of quantiles or from a function, in the order of the task."""
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -9,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchcommodity.data import DataError, Panel, QuantileTable, summarize_names
+from torchcommodity.data import DataError, Panel, QuantileTable, RowCalendar, horizon_unit, summarize_names
 from torchcommodity.forecast import PretrainedModel
 from torchcommodity.scoreboard._task import Task
 from torchcommodity.training import FitConfig, Progress, model_inputs, one_thread
@@ -39,7 +38,11 @@ def align_quantiles(table: QuantileTable, task: Task) -> Tensor:  # (O, H, N, Q)
             forecast from an origin without a price; or a level of the task that the table does not have.
     """
     levels = _level_columns(table, task)
-    known = {text: i for i, h in enumerate(task.horizons) for text in _spellings(h, task)}
+    known: dict[str, int] = {}
+    calendar = RowCalendar(task.panel.frequency)
+    for i, (horizon, name) in enumerate(task.horizon_names().items()):
+        number, unit = horizon_unit(horizon, calendar)
+        known |= dict.fromkeys((str(horizon), name, f"{number} {unit}", f"{number}{unit[0]}"), i)
     h = np.array([known.get(text.strip().lower(), -1) for text in table.horizons])
     columns = {symbol: n for n, symbol in enumerate(task.panel.symbols)}
     n = np.array([columns.get(symbol, -1) for symbol in table.symbols])
@@ -97,7 +100,7 @@ def call_function(
         known = panel.between(None, origin)
         result = function(known, task.horizons, task.levels)
         prices = np.asarray(result.detach().cpu() if isinstance(result, Tensor) else result, dtype=np.float64)
-        parts.append(_checked(prices, task, str(origin)) / known.values.plain()[-1][None, :, None].numpy())
+        parts.append(_check_prices(prices, task, str(origin)) / known.values.plain()[-1][None, :, None].numpy())
         if progress is not None:
             progress(k + 1, len(task.rows), str(origin))
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -105,7 +108,7 @@ def call_function(
     return torch.where(torch.isfinite(log_returns), log_returns, torch.nan)
 
 
-def _checked(prices: np.ndarray, task: Task, origin: str) -> np.ndarray:
+def _check_prices(prices: np.ndarray, task: Task, origin: str) -> np.ndarray:
     shape = len(task.horizons), len(task.panel.symbols), len(task.levels)
     if prices.shape != shape:
         raise ValueError(f"call_function: expected prices (horizons, symbols, levels) = {shape}; got {prices.shape}")
@@ -131,10 +134,3 @@ def _level_columns(table: QuantileTable, task: Task) -> list[int]:
             f"{table.label}: expected the levels {levels}; got none of {', '.join(f'{level:g}' for level in missing)}"
         )
     return [columns[round(level, 6)] for level in task.levels]
-
-
-def _spellings(horizon: int, task: Task) -> tuple[str, ...]:
-    """`21`, `1 month` and `1m`."""
-    name = task.horizon_names()[horizon]
-    count, _, unit = name.partition(" ")
-    return str(horizon), name, re.sub("s$", "", name), f"{count}{unit[:1]}"

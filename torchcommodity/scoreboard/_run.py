@@ -1,16 +1,14 @@
 """Forecasts of every model at the origins of a task, and their scores."""
 
 from collections.abc import Collection, Mapping
-from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from torchcommodity.data import QuantileTable, calendar_years, read_quantiles
-from torchcommodity.forecast import Backtest, PretrainedModel, backtest, statistical
+from torchcommodity.forecast import PretrainedModel, backtest, statistical
 from torchcommodity.forecast import baselines as default_baselines
 from torchcommodity.scoreboard._forecasts import ForecastFunction, align_quantiles, call_function
 from torchcommodity.scoreboard._look_ahead import check_look_ahead
@@ -65,66 +63,46 @@ def run(
         47
     """
     functions, tables, extra = functions or {}, tables or {}, baselines or {}
-    library = default_baselines(task.panel.frequency)
-    _check_names([*functions, *tables, *extra], [HAR_GARCH, *library, *STATISTICAL])
-    forecasts = {name: align_quantiles(_table(source, name), task) for name, source in tables.items()}
+    library, names = default_baselines(task.panel.frequency), [*functions, *tables, *extra]
+    reserved = [HAR_GARCH, *library, *STATISTICAL]
+    if clashes := [name for name in names if name in reserved or names.count(name) > 1]:
+        raise ValueError(
+            f"run: every model must have a name of its own, other than {', '.join(reserved)}; got {clashes[0]}"
+        )
+    forecasts = {}
+    for name, source in tables.items():
+        table = source if isinstance(source, QuantileTable) else read_quantiles(source, model=name)
+        forecasts[name] = align_quantiles(table, task)
     for name, function in functions.items():
-        forecasts[name] = call_function(function, task, _labeled(progress, name))
-    available = _available(without)
-    for name, baseline in extra.items():
-        _check_baseline(name, baseline, task)
+        forecasts[name] = call_function(function, task, _label_progress(progress, name))
+    if unknown := [name for name in without if name not in STATISTICAL]:
+        raise ValueError(f"run: without must be among {', '.join(STATISTICAL)}; got {unknown[0]!r}")
+    available = [name for name in STATISTICAL if name not in without] if find_spec("statsforecast") else []
+    if extra:
+        har, years = FitConfig.for_frequency(task.panel.frequency).model.har, calendar_years(task.panel.dates)
+        start, stop = np.searchsorted(years, (task.first_year, task.first_year + 1)).tolist()
+        inputs = model_inputs(task.panel, har.horizons[-1]).before(stop)
+        for name, baseline in extra.items():
+            check_look_ahead(name, baseline, inputs, start, har)
     models = {**library, **{name: statistical(name, rows=task.rows) for name in available}, **extra}
+    label = "models of the package"
     result = backtest(
-        task.panel, first_year=task.first_year, baselines=models, progress=_labeled(progress, "models of the package")
+        task.panel, first_year=task.first_year, baselines=models, progress=_label_progress(progress, label)
     )
-    forecasts |= {name: _at_origins(result, name, task) for name in result.quantiles}
+    origins = torch.from_numpy(task.rows - (len(task.panel) - len(result.origins)))
+    forecasts |= {name: quantiles[origins] for name, quantiles in result.quantiles.items()}
+    missing = {name: "left out" if name in without else NOT_INSTALLED for name in STATISTICAL if name not in available}
     entries = [
         Entry(result.model, "default"),
         *(Entry(name, "reference" if name == REFERENCE else "baseline") for name in library),
-        *(Entry(name, "baseline", "" if name in available else _reason(name, without)) for name in STATISTICAL),
+        *(Entry(name, "baseline", missing.get(name, "")) for name in STATISTICAL),
         *(Entry(name, "function") for name in (*functions, *extra)),
         *(Entry(name, "file") for name in tables),
     ]
     return score_entries(task, tuple(entries), forecasts, result.model)
 
 
-def _available(without: Collection[str]) -> list[str]:
-    if unknown := [name for name in without if name not in STATISTICAL]:
-        raise ValueError(f"run: without must be among {', '.join(STATISTICAL)}; got {unknown[0]!r}")
-    return [name for name in STATISTICAL if name not in without] if find_spec("statsforecast") else []
-
-
-def _reason(name: str, without: Collection[str]) -> str:
-    return "left out" if name in without else NOT_INSTALLED
-
-
-def _table(source: Any, name: str) -> QuantileTable:
-    return source if isinstance(source, QuantileTable) else read_quantiles(source, model=name)
-
-
-def _at_origins(result: Backtest, name: str, task: Task) -> Tensor:
-    """The rows of a backtest at the origins of the task."""
-    return result.quantiles[name][torch.from_numpy(task.rows - (len(task.panel) - len(result.origins)))]
-
-
-def _check_baseline(name: str, baseline: Baseline, task: Task) -> None:
-    years = calendar_years(task.panel.dates)
-    start, stop = np.searchsorted(years, (task.first_year, task.first_year + 1)).tolist()
-    har = FitConfig.for_frequency(task.panel.frequency).model.har
-    inputs = model_inputs(task.panel, har.horizons[-1]).before(stop)
-    check_look_ahead(name, baseline, inputs, start, har)
-
-
-def _check_names(names: list[str], known: list[str]) -> None:
-    if clashes := [name for name in names if name in known or names.count(name) > 1]:
-        raise ValueError(
-            f"run: every model must have a name of its own, other than {', '.join(known)}; got {clashes[0]}"
-        )
-
-
-def _labeled(progress: Progress | None, name: str) -> Progress | None:
-    return None if progress is None else partial(_report, progress, name)
-
-
-def _report(progress: Progress, name: str, done: int, total: int, description: str) -> None:
-    progress(done, total, f"{name}, {description}")
+def _label_progress(progress: Progress | None, name: str) -> Progress | None:
+    if progress is None:
+        return None
+    return lambda done, total, description: progress(done, total, f"{name}, {description}")

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -22,7 +22,7 @@ MIN_BLOCKS = 20  # of a model confidence set: its bootstrap of few blocks finds 
 DIGITS = 12  # decimals of losses that are compared
 INTERVALS = ((0.25, 0.75), (0.10, 0.90), (0.05, 0.95))  # 50, 80 and 90 %
 
-Source = Literal["reference", "default", "baseline", "function", "file"]
+EntrySource = Literal["reference", "default", "baseline", "function", "file"]
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Entry:
     """
 
     name: str
-    source: Source
+    source: EntrySource
     note: str = ""
 
 
@@ -59,6 +59,15 @@ class EntryScore:
     share: float  # of the forecasts that the model made itself; the rest are the reference's
     n: int  # number of targets
     dates: int  # number of origins with a target
+
+
+class RankedEntry(NamedTuple):
+    """A model in the ranking, as every table of it shows it."""
+
+    place: int | None  # from 1; None where the model is not scored at every horizon
+    entry: Entry
+    scores: tuple[EntryScore | None, ...]  # of each horizon
+    mean_skill: float  # percent; NaN where the model is not scored at every horizon
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -89,6 +98,14 @@ class Scoreboard:
 
         return tuple(sorted(self.entries, key=place))
 
+    def ranked_entries(self) -> tuple[RankedEntry, ...]:
+        """The `ranking` with place, scores and mean skill of each model."""
+        rows = []
+        for place, entry in enumerate(self.ranking(), 1):
+            mean, scores = self.mean_skill(entry.name), (self.score(entry.name, h) for h in self.task.horizons)
+            rows.append(RankedEntry(None if math.isnan(mean) else place, entry, tuple(scores), mean))
+        return tuple(rows)
+
     def to_pandas(self) -> "pd.DataFrame":
         """Convert to a DataFrame with one row per model and horizon: the fields of `EntryScore`."""
         import pandas as pd
@@ -99,16 +116,18 @@ class Scoreboard:
 
     def to_markdown(self) -> str:
         """Convert to Markdown: what was scored, then the skill of each model by horizon, with p-value and coverage."""
-        names, task = self.task.horizon_names(), self.task
-        heads = ["", "model", *names.values(), "mean", "inside 90 %"]
-        lines = [heads, ["---:", "---", *["---:"] * (len(names) + 2)]]
-        for place, entry in enumerate(self.ranking(), 1):
-            scores = [self.score(entry.name, h) for h in names]
-            ranked = not math.isnan(self.mean_skill(entry.name))
-            mean = f"{self.mean_skill(entry.name):+.2f}" if ranked else ""
+        task, count = self.task, len(self.task.horizons)
+        heads = ["", "model", *task.horizon_names().values(), "mean", "inside 90 %"]
+        lines = [heads, ["---:", "---", *["---:"] * (count + 2)]]
+        for place, entry, scores, mean in self.ranked_entries():
+            cells = [entry.note, *[""] * (count - 1)]
+            if any(scores):
+                cells = []
+                for score in scores:
+                    p = "" if score is None or math.isnan(score.p_reference) else f" (p {score.p_reference:.2f})"
+                    cells.append("not scored" if score is None else f"{score.skill:+.2f}{p}")
             coverage = ", ".join(f"{100 * s.coverage90:.0f}" for s in scores if s is not None)
-            cells = [_describe_skill(s) for s in scores] if any(scores) else [entry.note, *[""] * (len(names) - 1)]
-            lines.append([f"{place}" if ranked else "", entry.name, *cells, mean, coverage])
+            lines.append([f"{place or ''}", entry.name, *cells, f"{mean:+.2f}" if place else "", coverage])
         return "\n".join(
             [
                 f"**{task.name}**: {len(task.panel.symbols)} symbols, {len(task.rows)} origins {task.origins[0]} to "
@@ -122,13 +141,6 @@ class Scoreboard:
     def __repr__(self) -> str:
         ranking = ", ".join(f"{e.name} {self.mean_skill(e.name):+.2f}" for e in self.ranking() if not e.note)
         return f"Scoreboard({self.task.track}; mean skill in percent: {ranking})"
-
-
-def _describe_skill(score: EntryScore | None) -> str:
-    """`+2.13 (p 0.04)`; "0" for the reference, "not scored" without a score."""
-    if score is None:
-        return "not scored"
-    return f"{score.skill:+.2f}" + ("" if math.isnan(score.p_reference) else f" (p {score.p_reference:.2f})")
 
 
 def score_entries(task: Task, entries: tuple[Entry, ...], forecasts: Mapping[str, Tensor], default: str) -> Scoreboard:
@@ -155,7 +167,7 @@ def score_entries(task: Task, entries: tuple[Entry, ...], forecasts: Mapping[str
         for row, skill in _score_horizon(task, i, present, default, shares):
             rows.append(row)
             skills[row.model][i] = skill
-    noted = tuple(_noted(entry, task, own, shares) for entry in entries)
+    noted = tuple(_add_note(entry, task, own, shares) for entry in entries)
     return Scoreboard(task, default, noted, tuple(rows), skills)
 
 
@@ -164,10 +176,23 @@ def _score_horizon(
 ) -> Iterator[tuple[EntryScore, Tensor]]:
     """Score and skill by symbol `(N,)` of each model, whose quantiles are (O, N, Q), at horizon number i."""
     target, levels = task.targets[:, i], torch.tensor(task.levels, dtype=torch.double)
-    tested = {name: _backtest(task, i, quantiles, name) for name in (REFERENCE, default)}
-    references = {row.model: row for row in score(tested[REFERENCE], reference=REFERENCE).rows}
-    defaults = {row.model: row for row in score(tested[default], reference=default).rows}
-    best = _confidence(tested[REFERENCE])
+    horizon = slice(i, i + 1)
+    one_horizon = Backtest(
+        model=REFERENCE,
+        origins=task.origins,
+        symbols=task.panel.symbols,
+        horizons=task.horizons[horizon],
+        levels=task.levels,
+        targets=task.targets[:, horizon],
+        target_dates=task.target_dates[:, horizon],
+        quantiles={name: q[:, None] for name, q in quantiles.items()},
+        variances={name: torch.full_like(task.targets[:, horizon], torch.nan) for name in quantiles},
+        fits=(),
+        mix={},
+    )
+    references = {row.model: row for row in score(one_horizon, reference=REFERENCE).rows}
+    defaults = {row.model: row for row in score(one_horizon, reference=default, model=default).rows}
+    best = _confidence(one_horizon)
     loss = {name: pinball(q, target, levels, reduction="none").mean(-1).nanmean(0) for name, q in quantiles.items()}
     for name, q in quantiles.items():
         first, second = references[name], defaults[name]
@@ -193,24 +218,6 @@ def _score_horizon(
         yield row, 100 * (1 - loss[name] / loss[REFERENCE])
 
 
-def _backtest(task: Task, i: int, quantiles: Mapping[str, Tensor], tested: str) -> Backtest:
-    """The forecasts of one horizon as a backtest, which `forecast.score` takes."""
-    horizon = slice(i, i + 1)
-    return Backtest(
-        model=tested,
-        origins=task.origins,
-        symbols=task.panel.symbols,
-        horizons=task.horizons[horizon],
-        levels=task.levels,
-        targets=task.targets[:, horizon],
-        target_dates=task.target_dates[:, horizon],
-        quantiles={name: q[:, None] for name, q in quantiles.items()},
-        variances={name: torch.full_like(task.targets[:, horizon], torch.nan) for name in quantiles},
-        fits=(),
-        mix={},
-    )
-
-
 def _confidence(backtest: Backtest) -> dict[str, float]:
     """P-value of each model in the model confidence set, with blocks of the longest target; none of too few blocks."""
     losses, ends = pinball_by_date(backtest, backtest.horizons[0]).dropna(), backtest.target_dates[:, 0]
@@ -222,7 +229,7 @@ def _confidence(backtest: Backtest) -> dict[str, float]:
     return model_confidence_set(losses.round(DIGITS), block=block).p_values
 
 
-def _noted(entry: Entry, task: Task, own: Mapping[str, Tensor], shares: Mapping[str, Tensor]) -> Entry:
+def _add_note(entry: Entry, task: Task, own: Mapping[str, Tensor], shares: Mapping[str, Tensor]) -> Entry:
     """The entry with a note on the horizons that are not scored, and the first forecast that is missing."""
     if entry.name not in own:
         return entry

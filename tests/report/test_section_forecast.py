@@ -9,8 +9,8 @@ import pytest
 
 from torchcommodity.forecast import BacktestSummary
 from torchcommodity.report import ReportData
-from torchcommodity.report._charts import pit_chart
-from torchcommodity.report._section_losses import losses
+from torchcommodity.report._section_backtest import pit_chart
+from torchcommodity.report._section_forecast import losses
 
 
 def test_losses_are_those_of_the_outer_quantiles(report: ReportData) -> None:
