@@ -15,7 +15,7 @@ from typing import Any
 
 from torch_abi_audit.torch_versions import stable_shim_versions
 
-OLDEST_TORCH = (2, 10, 0)  # as in pyproject.toml and in STABLE_ABI of torchcommodity/opkit/_build/flags.py
+OLDEST_TORCH = (2, 10, 0)  # as in pyproject.toml and in STABLE_ABI of torchcommodity/opkit/_build/compiler.py
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ calls this kernel for itself, and the kernel redispatches below autograd.
 """
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor
@@ -24,7 +24,6 @@ from torchcommodity.opkit._mutation import (
     require_constant,
     write_back,
 )
-from torchcommodity.opkit._once import once_error, refuse_derivative
 
 Formula = Callable[..., Any]
 Masks = list[Tensor | None]
@@ -271,14 +270,14 @@ def _make_node(gradients: Gradients) -> Any:
             saved |= gradients.needs_input_grad(ctx)
             values: Iterable[Any] = gradients.call(gradients.backward, grads, saved)
             if gradients.once_differentiable and torch.is_grad_enabled():
-                values = refuse_derivative(gradients.overload._opname, [*values], (*grads, *ctx.saved_tensors))
+                values = _refuse_derivative(gradients.overload._opname, [*values], (*grads, *ctx.saved_tensors))
             results = iter(gradients.check_count([*values]))
             return None, *[next(results) if is_tensor else None for is_tensor in gradients.is_tensor]
 
         @staticmethod
         def jvp(ctx: Any, _: Any, *tangents: Any) -> Any:
             if gradients.once_differentiable and not gradients.jvp:
-                raise once_error(gradients.overload._opname, "a derivative in forward mode")
+                raise _once_error(gradients.overload._opname, "a derivative in forward mode")
             tensor_tangents = [t for t, is_tensor in zip(tangents, gradients.is_tensor) if is_tensor]
             with private.tangents_enabled(True):  # PyTorch disables them here; outer levels need them
                 # Unpacking one level keeps jacfwd(jacfwd) right: saved tensors are dual in this level too.
@@ -295,3 +294,40 @@ def _make_node(gradients: Gradients) -> Any:
 
     Node._backward_cls.__name__ = f"{gradients.overload._opname}Backward"  # what `grad_fn` prints
     return Node
+
+
+class _Once(torch.autograd.Function):
+    """The identity on the first `count` tensors; its output depends on all tensors, but has no derivative."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(name: str, count: int, *tensors: Tensor) -> tuple[Tensor, ...]:
+        return tuple(x.view_as(x) for x in tensors[:count])
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.name = inputs[0]
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> NoReturn:
+        raise _once_error(ctx.name, "a second derivative")
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Tensor) -> NoReturn:
+        raise _once_error(ctx.name, "a derivative of its gradient")
+
+
+def _once_error(name: str, request: str) -> RuntimeError:
+    return RuntimeError(
+        f"{name}: the Op declares once_differentiable=True, which allows first derivatives in backward mode; got a "
+        f"request for {request}. Write backward (and jvp) with differentiable operators, or omit create_graph"
+    )
+
+
+def _refuse_derivative(name: str, gradients: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
+    """The same gradients, which raise an error if they are differentiated; `inputs` is what they depend on."""
+    present = [g.detach() for g in gradients if g is not None]
+    dependencies = [x for x in inputs if isinstance(x, Tensor) and x.is_floating_point()]
+    results = iter(_Once.apply(name, len(present), *present, *dependencies))  # type: ignore[no-untyped-call]
+    return [None if g is None else next(results) for g in gradients]

@@ -67,7 +67,7 @@ def external(
         raise ValueError(f'external: gradient="custom" and backward must go together; got {gradient!r}, {presence}')
     predicts = hasattr(model, "predict")
     function, batched = _as_function(model), batched or predicts
-    fake = fake or (_like_first_without_last_axis if predicts else _like_first)
+    fake = fake or (lambda x, *_: x.new_empty(x.shape[:-1] if predicts else x.shape))
     make = partial(_make_operator, name, function, fake, inputs=inputs, batched=batched)
     if gradient == "straight-through":
         return make(lambda grad, **_: (grad,) + (None,) * (inputs - 1))
@@ -80,25 +80,13 @@ def external(
 
 def _as_function(model: Any) -> Callable[..., Any]:
     if hasattr(model, "get_inputs") and hasattr(model, "run"):
-        return _from_session(model)
+        inputs = [(value.name, DTYPES[value.type]) for value in model.get_inputs()]
+        return lambda *x: model.run(None, {name: a.astype(dtype) for (name, dtype), a in zip(inputs, x)})[0]
     if hasattr(model, "predict"):
         return lambda x: model.predict(x.reshape(-1, x.shape[-1])).reshape(x.shape[:-1])
     if not callable(model):
         raise TypeError(f"external: model must be callable, or have .predict or .run; got {type(model).__name__}")
     return model  # type: ignore[no-any-return]
-
-
-def _from_session(session: Any) -> Callable[..., Any]:
-    inputs = [(value.name, DTYPES[value.type]) for value in session.get_inputs()]
-    return lambda *x: session.run(None, {name: a.astype(dtype) for (name, dtype), a in zip(inputs, x)})[0]
-
-
-def _like_first(x: Tensor, *_: Tensor) -> Tensor:
-    return x.new_empty(x.shape)
-
-
-def _like_first_without_last_axis(x: Tensor, *_: Tensor) -> Tensor:
-    return x.new_empty(x.shape[:-1])
 
 
 def _make_operator(
@@ -181,25 +169,18 @@ def _finite_differences(function: Callable[..., Any], batched: bool) -> Callable
 
     def input_gradient(grad: Array, x: tuple[Array, ...], i: int) -> Array:
         result, shifted = np.zeros_like(x[i]), [a.copy() for a in x]
-        for index in _step_indices(x[i], batched):
+        # shifted together: one element, or one entry of the last axis in every row
+        by_row = batched and x[i].ndim
+        indices = [(..., k) for k in range(x[i].shape[-1])] if by_row else np.ndindex(x[i].shape)
+        for index in indices:
             h = np.cbrt(np.finfo(x[i].dtype).eps) * np.maximum(1, np.abs(x[i][index]))
             values = []
             for sign in (1, -1):
                 shifted[i][index] = x[i][index] + sign * h
                 values.append(np.asarray(function(*shifted), dtype=np.float64))
             shifted[i][index] = x[i][index]
-            difference = grad * (values[0] - values[1])
-            result[index] = _sum_to(difference, result[index].shape) / (2 * h)
+            difference = grad * (values[0] - values[1])  # summed over the axes that a step does not have
+            result[index] = difference.reshape(*result[index].shape, -1).sum(-1) / (2 * h)
         return result
 
     return backward
-
-
-def _step_indices(x: Array, batched: bool) -> list[Any]:
-    """Indices to shift together: one element, or one entry of the last axis in every row."""
-    return [(..., k) for k in range(x.shape[-1])] if batched and x.ndim else list(np.ndindex(x.shape))
-
-
-def _sum_to(difference: Array, shape: tuple[int, ...]) -> Any:
-    """Sum over the axes that a step does not have: all for one element, the result's own axes for rows."""
-    return difference.reshape(*shape, -1).sum(-1)

@@ -44,11 +44,7 @@ def implements(tensor_type: type, *functions: Callable[..., Any]) -> Callable[[H
         >>> torch.diagonal(opkit.ScalarTensor(3, 0.5))
         tensor([0.5000, 0.5000, 0.5000])
     """
-    _check_type(tensor_type)
-    if not functions:
-        raise TypeError("implements: functions must name at least one torch function, such as torch.mean; got none")
-    for function in functions:
-        _check_function(function)
+    _check_arguments(tensor_type, functions)
 
     def register(handler: Handler) -> Handler:
         _HANDLERS.setdefault(tensor_type, {}).update(dict.fromkeys(functions, handler))
@@ -106,7 +102,8 @@ def dispatch(
     types = tuple(types)
     if not all(_related(kind, cls) or (issubclass(kind, Tensor) and not issubclass(cls, Tensor)) for kind in types):
         return NotImplemented
-    handler = _find_handler(cls, func)
+    handlers = (_HANDLERS.get(base, {}).get(func) for base in cls.__mro__)
+    handler = next((handler for handler in handlers if handler is not None), None)
     result = NotImplemented if handler is None else handler(*args, **(kwargs or {}))
     if result is not NotImplemented:
         return result
@@ -127,11 +124,6 @@ def _related(kind: type, cls: type) -> bool:
     return issubclass(kind, cls) or issubclass(cls, kind)
 
 
-def _find_handler(cls: type, func: Callable[..., Any]) -> Callable[..., Any] | None:
-    handlers = (_HANDLERS.get(base, {}).get(func) for base in cls.__mro__)
-    return next((handler for handler in handlers if handler is not None), None)
-
-
 def _no_implementation(cls: type, func: Callable[..., Any], declined: bool) -> str:
     name, kind = resolve_name(func) or str(func), cls.__name__
     if declined:
@@ -142,7 +134,8 @@ def _no_implementation(cls: type, func: Callable[..., Any], declined: bool) -> s
     )
 
 
-def _check_type(tensor_type: Any) -> None:
+def _check_arguments(tensor_type: object, functions: tuple[object, ...]) -> None:
+    """Refuse what torch would never call, with the reason."""
     if not isinstance(tensor_type, type):
         got = f"{tensor_type!r}, a {type(tensor_type).__name__}"
         raise TypeError(f"implements: tensor_type must be a class; got {got}. Write @implements(MyTensor, torch.mean)")
@@ -153,12 +146,13 @@ def _check_type(tensor_type: Any) -> None:
             f"implements: tensor_type must have a classmethod __torch_function__ that calls opkit.dispatch; got "
             f"{tensor_type.__name__} without one of its own, so the handler would never be called"
         )
-
-
-def _check_function(function: Any) -> None:
-    if not callable(function):
-        hint = ", the getter of a property is torch.Tensor.T.__get__" if hasattr(function, "__get__") else ""
-        raise TypeError(f"implements: functions must be callable, such as torch.mean{hint}; got {function!r}")
-    if function in get_ignored_functions():
-        name = getattr(function, "__name__", function)
-        raise TypeError(f"implements: torch never calls __torch_function__ for {name}; override the functions it calls")
+    if not functions:
+        raise TypeError("implements: functions must name at least one torch function, such as torch.mean; got none")
+    for function in functions:
+        if not callable(function):
+            hint = ", the getter of a property is torch.Tensor.T.__get__" if hasattr(function, "__get__") else ""
+            raise TypeError(f"implements: functions must be callable, such as torch.mean{hint}; got {function!r}")
+        if function in get_ignored_functions():
+            name = getattr(function, "__name__", function)
+            rule = f"torch never calls __torch_function__ for {name}; override the functions it calls"
+            raise TypeError(f"implements: {rule}")

@@ -116,18 +116,14 @@ class LoggingTensor(torch.Tensor):
         result, call = _timed(
             lambda *a, **k: dispatch(cls, func, types, a, k, default=inner), args, kwargs or {}, _name(func)
         )
-        if func is not Tensor.__repr__:  # displays a result, and is called by messages about it
-            _report(call)
+        if func is Tensor.__repr__:  # displays a result, and is called by messages about it
+            return result
+        if LOGGER.isEnabledFor(logging.INFO) and LOGGER.hasHandlers():
+            LOGGER.info("%s", call)
+        elif LOGGER.level <= logging.INFO:  # its own level: the root's is WARNING where nobody has set one
+            with suppress(ValueError, OSError):  # stdout is closed: the computation goes on
+                print(call)  # noqa: T201  # the purpose of the type
         return result
-
-
-def _report(call: Call) -> None:
-    """Log the call where that shows it, else print it; neither if the level of the logger is above INFO."""
-    if LOGGER.isEnabledFor(logging.INFO) and LOGGER.hasHandlers():
-        LOGGER.info("%s", call)
-    elif LOGGER.level <= logging.INFO:  # its own level: the root's is WARNING where nobody has set one
-        with suppress(ValueError, OSError):  # stdout is closed: the computation goes on
-            print(call)  # noqa: T201  # the purpose of the type
 
 
 def _timed(func: Any, args: Any, kwargs: Any, name: str = "") -> tuple[Any, Call]:

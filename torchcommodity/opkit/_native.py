@@ -54,23 +54,18 @@ def _enabled() -> bool:
 def _load(folder: Path, stem: str) -> Native:
     if not _enabled():
         return Native(None, "disabled by TORCHCOMMODITY_NATIVE=0")
-    path = _find(folder, stem)
-    if not path:
+    avx2 = torch.backends.cpu.get_cpu_capability() in ("AVX2", "AVX512")
+    places = [*([folder / "x86-64-v3"] if avx2 else []), folder]
+    libraries = ([*place.glob(f"{stem}*.so"), *place.glob(f"{stem}*.pyd")] for place in places)
+    newest = next((max(paths, key=lambda path: path.stat().st_mtime) for paths in libraries if paths), None)
+    if not newest:
         command = "pip install -e . --no-build-isolation"
         return Native(None, f"no {stem}*.so in {folder}; build it with a C++ compiler, in the sources: {command}")
     try:
-        load_library(path)
+        load_library(newest)
     except OSError as error:
         return Native(None, str(error))
-    return Native(path)
-
-
-def _find(folder: Path, stem: str) -> Path | None:
-    avx2 = torch.backends.cpu.get_cpu_capability() in ("AVX2", "AVX512")
-    for place in [*([folder / "x86-64-v3"] if avx2 else []), folder]:
-        if paths := [*place.glob(f"{stem}*.so"), *place.glob(f"{stem}*.pyd")]:
-            return max(paths, key=lambda path: path.stat().st_mtime)
-    return None
+    return Native(newest)
 
 
 def load_library(path: Path) -> None:

@@ -50,24 +50,21 @@ def new(name: str, folder: Path, *, cuda: bool = False) -> Path:
     if target.exists():
         raise FileExistsError(f"op new: {target} exists; choose another name or folder")
     folder.mkdir(parents=True, exist_ok=True)
+    values = {
+        "name": name,
+        "sources": f'"{name}/{name}.cpp"' + (f', "{name}/{name}.cu"' if cuda else ""),
+        "cuda_row": f"\n| `{name}/{name}.cu` | the CUDA kernel |" if cuda else "",
+        "kernels": "the kernels" if cuda else "the kernel",
+    }
     temporary = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=folder))
     try:
-        _write(temporary, name, cuda)
+        for source, file in FILES.items():
+            if cuda or not source.endswith(".cu.in"):
+                path = temporary / file.format(name=name)
+                path.parent.mkdir(exist_ok=True)
+                path.write_text(Template((TEMPLATE / source).read_text()).substitute(values))
         temporary.chmod(0o755)
         temporary.rename(target)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
     return target
-
-
-def _write(folder: Path, name: str, cuda: bool) -> None:
-    sources = [f'"{name}/{name}.cpp"', *([f'"{name}/{name}.cu"'] if cuda else [])]
-    cuda_row = f"\n| `{name}/{name}.cu` | the CUDA kernel |" if cuda else ""
-    kernels = "the kernels" if cuda else "the kernel"
-    for source, target in FILES.items():
-        if source.endswith(".cu.in") and not cuda:
-            continue
-        template = Template((TEMPLATE / source).read_text())
-        path = folder / target.format(name=name)
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(template.substitute(name=name, sources=", ".join(sources), cuda_row=cuda_row, kernels=kernels))

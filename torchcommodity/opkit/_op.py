@@ -13,6 +13,7 @@ If a native library with a kernel of this name is loaded before the record is cr
 """
 
 import functools
+import hashlib
 import importlib
 import inspect
 import re
@@ -20,24 +21,27 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal
 
 import torch
+import torch.compiler.config as compiler
 from torch import Tensor
 from torch.utils._pytree import tree_map
 
 from torchcommodity.opkit import _torch_private as private
 from torchcommodity.opkit._autograd import Formula, Gradients, autograd_kernel, constant_kernel
 from torchcommodity.opkit._cases import Cases
-from torchcommodity.opkit._fingerprint import update_cache_tag
 from torchcommodity.opkit._mutation import mutated_indices, version_kernel
 
 NAMESPACE = "commodity"
 HALF_DTYPES = {torch.float16, torch.bfloat16}
 
-OPERATORS: dict[str, "Op"] = globals().get("OPERATORS", {})  # these three survive a reload of this module
+OPERATORS: dict[str, "Op"] = globals().get("OPERATORS", {})  # these survive a reload of this module
 _DEFINED_HERE: set[str] = globals().get("_DEFINED_HERE", set())
 _LIBRARIES: dict[str, torch.library.Library] = globals().get("_LIBRARIES", {})
+_FORMULA_HASHES: dict[str, str] = globals().get("_FORMULA_HASHES", {})
+_CACHE_KEY_TAG: str = globals().get("_CACHE_KEY_TAG", compiler.cache_key_tag)  # what others have set
 
 private.warn_untested()
 
@@ -49,14 +53,6 @@ def is_floating(x: Any) -> bool:
 def _like_first(*args: Any) -> Tensor:
     first: Tensor = next(x for x in args if isinstance(x, Tensor))
     return first.new_empty(first.shape)
-
-
-def _nothing(*args: Any) -> None:
-    """The outputs of an operator that only writes to its arguments."""
-
-
-def _no_warmup(*settings: Any) -> int:
-    return 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +116,7 @@ class Op:
     mutates_args: tuple[str, ...] = ()
     once_differentiable: bool = False
     cases: Callable[[], Cases] | None = None
-    warmup: Callable[..., int | tuple[int, ...]] = _no_warmup
+    warmup: Callable[..., int | tuple[int, ...]] = lambda *settings: 0
     causal: bool | Callable[..., bool] = True
     time: tuple[int, int] | None = (-2, -2)
     vmap: Literal["batch", "loop"] = "batch"
@@ -141,7 +137,7 @@ class Op:
             namespace or NAMESPACE, name, torch.library.infer_schema(self.reference, mutates_args=self.mutates_args)
         )
         if self.fake is _like_first and not overload._schema.returns:
-            object.__setattr__(self, "fake", _nothing)
+            object.__setattr__(self, "fake", lambda *args: None)  # it only writes to its arguments
         if self.fake is _like_first and len(overload._schema.returns) != 1:
             raise TypeError(f"Op {name}: fake is required for {len(overload._schema.returns)} outputs; got none")
         for field_name in ("fake", "warmup", "causal"):
@@ -157,7 +153,7 @@ class Op:
         if self.qualified_name not in OPERATORS:
             _register(self)
         OPERATORS[self.qualified_name] = self
-        update_cache_tag(self.qualified_name, self.backward, self.jvp)
+        _update_cache_tag(self)
         decomposition = _with_defaults(self.decomposition, overload) if self.decomposition else self.reference
         private.decomposition_table[overload] = decomposition  # torch.onnx.export reads it
         private.meta_table[overload] = self.fake  # else fake tensors of symbolic shape would run the decomposition
@@ -221,12 +217,13 @@ class Op:
                     f"argument {i} without a batch axis: clone it for each sample, or add it to in_dims"
                 )
         batch = [*map(move_first, args, in_dims)]
-        outputs = self._loop(info.batch_size, batch) if self.vmap == "loop" else self.overload(*batch)
+        if self.vmap == "loop":
+            samples = [[x[k] if isinstance(x, Tensor) else x for x in batch] for k in range(info.batch_size)]
+            each = [self.overload(*sample) for sample in samples]
+            outputs = tree_map(lambda *ys: torch.stack(ys), *each) if each[0] is not None else None
+        else:
+            outputs = self.overload(*batch)
         return outputs, tree_map(lambda _: 0, outputs)
-
-    def _loop(self, size: int, batch: list[Any]) -> Any:
-        outputs = [self.overload(*[x[k] if isinstance(x, Tensor) else x for x in batch]) for k in range(size)]
-        return tree_map(lambda *ys: torch.stack(ys), *outputs) if outputs[0] is not None else None
 
     def fallback(self, *args: Any) -> Any:
         """The reference as a kernel, for devices without a native one and where no library could be loaded."""
@@ -321,6 +318,24 @@ def _register(op: Op) -> None:
         return  # autocast would write to a copy in another dtype
     for device in ("cpu", "cuda"):
         torch.library.register_autocast(name, device, torch.float32, lib=library)
+
+
+def _update_cache_tag(op: Op) -> None:
+    """Let `torch.compile` compile again after a formula has changed.
+
+    It caches its results on disk, under a key that contains only the name of an operator: after a change of `backward`,
+    a new process would silently run the old gradient. The key includes a tag that users may set; ours is a hash of the
+    files that contain the formulas.
+    """
+    content = hashlib.sha256()
+    for formula in (op.backward, op.jvp):
+        code = getattr(formula, "__code__", None)
+        if code:
+            file = Path(code.co_filename)
+            content.update(file.read_bytes() if file.is_file() else code.co_code + repr(code.co_consts).encode())
+    _FORMULA_HASHES[op.qualified_name] = content.hexdigest()
+    hashes = "".join(f"{name}{_FORMULA_HASHES[name]}" for name in sorted(_FORMULA_HASHES))
+    compiler.cache_key_tag = f"{_CACHE_KEY_TAG}torchcommodity-{hashlib.sha256(hashes.encode()).hexdigest()}"
 
 
 def _find_record(module: str, name: str) -> Op:

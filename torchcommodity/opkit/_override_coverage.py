@@ -1,5 +1,6 @@
 """`override_coverage`: call every overridable torch function with a tensor type, and compare with plain tensors."""
 
+import functools
 import json
 import warnings
 from collections import Counter
@@ -9,15 +10,26 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor
-from torch.overrides import is_tensor_method_or_property, resolve_name
+from torch.overrides import (
+    get_ignored_functions,
+    get_overridable_functions,
+    is_tensor_method_or_property,
+    resolve_name,
+)
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_map
 
 from torchcommodity.opkit._implements import as_plain
-from torchcommodity.opkit._override_samples import call, override_samples
 from torchcommodity.opkit.arguments import raise_invalid
 
 Status = Literal["correct", "wrong", "raises", "not called"]
+Function = Callable[..., Any]
 
+# functions that write to the graph or share memory, and those that a subclass must answer differently: it pickles
+# itself (`__reduce_ex__`) and is a view of its tensor (`_base`)
+EXCLUDED = {
+    "__dlpack__", "share_memory_", "_make_subclass", "storage", "register_hook", "backward", "requires_grad_",
+    "__reduce_ex__", "_base",
+}  # fmt: skip
 NOT_COMPARABLE = {torch.complex32, torch.quint8, torch.qint8, torch.qint32}  # `torch.equal` does not support them
 UNINITIALIZED = (
     "empty_like", "new_empty", "new_empty_strided", "resize_", "resize_as_", "new", "_empty_affine_quantized",
@@ -78,12 +90,11 @@ class OverrideCoverage:
         )
         faults = [str(function) for function in self.functions if function.status in ("wrong", "raises")]
         called = len(self.functions) > len(self.not_called)
-        summary = f"{self.share:.1%} of the called functions are correct" if called else self._why_not_called()
+        summary = f"{self.share:.1%} of the called functions are correct"
+        if not called:
+            reason, _ = Counter(function.reason for function in self.functions).most_common(1)[0]
+            summary = f"no function was called; the most frequent reason: {reason}"
         return "\n".join([f"{counts}; {summary}", *faults])
-
-    def _why_not_called(self) -> str:
-        reason, _ = Counter(function.reason for function in self.functions).most_common(1)[0]
-        return f"no function was called; the most frequent reason: {reason}"
 
     def json(self) -> str:
         """JSON list of functions with name, status and reason."""
@@ -122,22 +133,75 @@ def override_coverage(
         >>> len(result.correct) > 700, result.wrong
         (True, ())
     """
-    _check_make(make)
+    _check_callable(make)
     compare = is_correct or (lambda result, expected: same_values(_to_plain(result, plain), expected))
     with warnings.catch_warnings(), torch.random.fork_rng(devices=[]):
         warnings.simplefilter("ignore")
         return OverrideCoverage(
             tuple(
                 Override(name, *_judge(function, args, make, plain, compare))
-                for name, function, args in override_samples()
+                for name, function, args in _override_samples()
             )
         )
 
 
-def _check_make(make: Any) -> None:
+def _check_callable(make: object) -> None:
     if not callable(make):
         rule = "make must be a function of a Tensor that returns the type, or a Tensor subclass"
         raise_invalid("override_coverage", rule, TypeError, make=type(make).__name__)
+
+
+@functools.cache
+def _override_samples() -> tuple[tuple[str, Function, tuple[Any, ...] | None], ...]:
+    """Name, function, and the first sample of arguments that it accepts, or None."""
+    choices, ignored = _samples(), get_ignored_functions()
+    named = [(resolve_name(f) or str(f), f) for functions in get_overridable_functions().values() for f in functions]
+    result = []
+    for name, function in named:
+        parts = set(name.split("."))
+        if function not in ignored and not parts & EXCLUDED and "__set__" not in parts:
+            result.append((name, function, next((args for args in choices if _accepts(function, args)), None)))
+    return tuple(result)
+
+
+def _call(function: Function, args: tuple[Any, ...]) -> Any:
+    """Call with copies of the plain tensors, which a function may write to, and the same random state every time."""
+    torch.default_generator.manual_seed(0)
+    return function(*_copy(args))
+
+
+def _copy(args: Any) -> Any:
+    if type(args) is Tensor:
+        return args.clone()
+    return type(args)(map(_copy, args)) if isinstance(args, (tuple, list)) else args
+
+
+def _samples() -> list[tuple[Any, ...]]:
+    def rand(*shape: int) -> Tensor:
+        return torch.rand(shape, generator=torch.Generator().manual_seed(0))
+
+    square = torch.tensor([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 2.0]])
+    more = torch.tensor([[0.3, 0.6, 0.1], [0.2, 0.5, 0.9], [0.4, 0.7, 0.8]])
+    vector, wide, deep = torch.tensor([0.1, 0.5, 0.9]), rand(2, 3, 8), rand(2, 3, 8, 8)
+    integer, index, mask = torch.tensor([[1, 2, 0], [0, 1, 2], [2, 0, 1]]), torch.tensor([0, 2]), more > 0.4
+    first = [square, more, vector, wide, deep, integer, mask]
+    rest: list[tuple[Any, ...]] = [
+        (), (more,), (vector,), (2,), (0.5,), (0,), (1, 0), (0, 1), ((0, 1),), ((3, 3),), (3, 3), (more, more),
+        (0, index), (0, index, square[:2]), (mask,), (mask, 0.5), (mask, more), (0, integer), (0, integer, more),
+        (torch.float64,), ("mean",), (1, 1), (integer,), (more, square, more), (2, 0), ((1, 1),), (0, 0, 1),
+        (rand(4, 3, 2), None), (rand(4, 3, 3),), (rand(4, 3, 3, 3),), (vector, vector),
+        (None, None, vector, vector), (0.5, 0.5), (vector, 0.5), ((0, 1), (1, 0)), (1, 0, 2), (0, vector),
+    ]  # fmt: skip
+    lists = [([square, more],), ([vector, vector],), ([square, more], 0), ("ij,jk->ik", square, more)]
+    return [*((x, *others) for others in rest for x in first), *lists, (mask, square, more), (0.5, square)]
+
+
+def _accepts(function: Function, args: tuple[Any, ...]) -> bool:
+    try:
+        _call(function, args)
+    except Exception:
+        return False
+    return True
 
 
 def same_values(result: Any, expected: Any) -> bool:
@@ -147,7 +211,7 @@ def same_values(result: Any, expected: Any) -> bool:
 
 
 def _judge(
-    function: Callable[..., Any],
+    function: Function,
     args: tuple[Any, ...] | None,
     make: Callable[[Tensor], Any],
     plain: Callable[[Any], Tensor] | None,
@@ -163,13 +227,13 @@ def _judge(
 
     try:
         operand = make(leaves[first].clone())
-        expected = call(function, arguments(plain(operand) if plain else leaves[first]))
+        expected = _call(function, arguments(plain(operand) if plain else leaves[first]))
     except Exception as error:
         return "not called", f"not for this type: {_first_line(error)}"
     if not isinstance(operand, Tensor) and is_tensor_method_or_property(function):
         return "not called", "a method or property of Tensor"
     try:
-        result = call(function, arguments(operand))
+        result = _call(function, arguments(operand))
     except Exception as error:
         return "raises", _first_line(error)
     if (resolve_name(function) or "").endswith(UNINITIALIZED):
@@ -202,10 +266,8 @@ def _same(a: Any, b: Any) -> bool:
     if not isinstance(a, Tensor) or a.shape != b.shape or a.dtype != b.dtype:
         return False
     a, b = as_plain(a), as_plain(b)
-    return a.layout != torch.strided or a.dtype in NOT_COMPARABLE or _equal(a, b)
-
-
-def _equal(a: Tensor, b: Tensor) -> bool:
+    if a.layout != torch.strided or a.dtype in NOT_COMPARABLE:
+        return True
     if not a.is_floating_point():
         return bool(torch.equal(a, b))
     return torch.allclose(a, b, atol=1e-6, equal_nan=True)  # LAPACK's rounding depends on the alignment of a matrix

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils._pytree import tree_map
+from torch.utils._pytree import tree_map_only
 
 from torchcommodity.opkit._implements import dispatch, implements
 from torchcommodity.opkit.arguments import check_integer, raise_invalid
@@ -103,14 +103,10 @@ class ScalarTensor:
         return ScalarTensor(self.size, -self.value)
 
 
-def _dense(x: Any) -> Any:
-    return x.dense() if isinstance(x, ScalarTensor) else x
-
-
 def _call_dense(
     func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Any:
-    dense_args, dense_kwargs = tree_map(_dense, (args, dict(kwargs)))
+    dense_args, dense_kwargs = tree_map_only(ScalarTensor, ScalarTensor.dense, (args, dict(kwargs)))
     return func(*dense_args, **dense_kwargs)
 
 

@@ -23,21 +23,15 @@ def cache_folder(build_directory: str | Path | None = None) -> Path:
 def digest(sources: Sequence[Path], include: Sequence[Path], *texts: str) -> str:
     """Hash of the sources, of the texts (settings and source text), and of the headers in `include` that both include."""
     content = hashlib.sha256("\0".join(texts).encode())
-    headers = [path for text in texts for path in _headers(text.encode(), include)]
-    for path in _with_headers([*sources, *headers], include):
-        content.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    return content.hexdigest()[:16]
-
-
-def _with_headers(sources: Sequence[Path], include: Sequence[Path]) -> list[Path]:
-    files, queue = list[Path](), list(sources)
+    files, queue = set[Path](), [*sources, *(path for text in texts for path in _headers(text.encode(), include))]
     while queue:
         path = queue.pop(0)
-        if path in files:
-            continue
-        files.append(path)
-        queue += _headers(path.read_bytes(), (path.parent, *include))
-    return files
+        if path not in files:
+            files.add(path)
+            text = path.read_bytes()
+            content.update(path.name.encode() + b"\0" + text + b"\0")
+            queue += _headers(text, (path.parent, *include))
+    return content.hexdigest()[:16]
 
 
 def _headers(content: bytes, folders: Sequence[Path]) -> list[Path]:

@@ -6,8 +6,8 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from itertools import chain, repeat
@@ -16,9 +16,20 @@ from typing import Any
 
 from .architectures import gencode
 from .cache import digest
-from .flags import CXX_FLAGS, NVCC_FLAGS
 
 INCLUDE = Path(__file__).parent.parent / "include"
+STABLE_ABI = "-DTORCH_TARGET_VERSION=0x020a000000000000"  # one library for every torch from 2.10 on
+CXX_FLAGS = (
+    "-std=c++20",
+    "-g0",
+    "-O3",
+    "-fno-math-errno",
+    "-fno-trapping-math",  # lets a test for NaN inside a loop be vectorized; NaN keeps its meaning
+    "-Wall",
+    "-Werror=return-type",
+    STABLE_ABI,
+)
+NVCC_FLAGS = ("-std=c++20", "-O3", "-DUSE_CUDA", STABLE_ABI)
 
 
 class BuildError(RuntimeError):
@@ -44,7 +55,9 @@ class Toolchain:
 
     def compile_command(self, source: Path, target: Path) -> list[str]:
         headers = [f"-I{folder}" for folder in (INCLUDE, *self.include)]
-        headers += [word for folder in self._torch_headers() for word in ("-isystem", str(folder))]  # two, for nvcc
+        of_torch = self._torch_folder() / "include"
+        for folder in (of_torch, of_torch / "torch/csrc/api/include"):
+            headers += ["-isystem", str(folder)]  # two words, for nvcc
         if source.suffix == ".cu":
             host = ["-Xcompiler", "-fPIC"]
             compiler = [nvcc(), *NVCC_FLAGS, *self.gencode, *host, *self.cuda_cflags]
@@ -57,7 +70,11 @@ class Toolchain:
         mac = self.platform == "darwin"
         shared = ["-dynamiclib", "-undefined", "dynamic_lookup"] if mac else ["-shared"]
         linker = [nvcc()] if self.cuda else self.compiler or cxx()  # nvcc knows the path of CUDA's runtime
-        libraries = [f"-L{self._torch_folder() / 'lib'}", *map("-l{}".format, self._libraries())]
+        folder = self._torch_folder() / "lib"
+        # torch without CUDA has no libtorch_cuda to link; loading the library then fails with an explanation
+        has_cuda = self.cuda and list(folder.glob("libtorch_cuda.*"))
+        names = [*self.libraries, *(["torch_cuda"] if has_cuda else [])]
+        libraries = [f"-L{folder}", *map("-l{}".format, names)]
         ldflags = map(_for_nvcc, self.ldflags) if self.cuda else self.ldflags
         return [*linker, *shared, *map(str, objects), *libraries, *ldflags, "-o", str(target)]
 
@@ -82,9 +99,19 @@ class Toolchain:
         header = self._write_header(self.precompiled, folder) if self.precompiled else None
         toolchain = replace(self, cflags=(*self.cflags, "-include", str(header))) if header else self
         objects = [folder / f"{source.name}-{toolchain._key(source)}.o" for source in sources]
-        with ThreadPoolExecutor(max_workers=_jobs()) as pool:
-            compiled = pool.submit(self._precompile, header)
-            toolchain._compile_missing(pool, dict(zip(sources, objects)), compiled)
+        missing = [pair for pair in dict(zip(sources, objects)).items() if not pair[1].exists()]
+        jobs = int(os.environ.get("MAX_JOBS") or os.cpu_count() or 1)  # MAX_JOBS: as for torch's own builds
+        with ThreadPoolExecutor(max_workers=jobs) as pool:
+            precompilation = pool.submit(self._precompile, header)
+            # All but the first wait for the precompiled header: a second processor would have no work meanwhile.
+            waits = chain([None], repeat(precompilation))
+            compilations = [pool.submit(toolchain._compile, *pair, wait) for pair, wait in zip(missing, waits)]
+            try:
+                for compilation in as_completed([precompilation, *compilations]):
+                    compilation.result()
+            except BuildError:
+                pool.shutdown(cancel_futures=True)  # of several errors, the first
+                raise
         for stale in set(folder.glob("*.o")) - set(objects):
             stale.unlink()
         _run(self.link_command(objects, target), folder, self.verbose)
@@ -102,18 +129,6 @@ class Toolchain:
         if header and not (compiled := header.with_suffix(".h.gch")).exists():
             self._compile(header, compiled)
 
-    def _compile_missing(self, pool: Executor, objects: Mapping[Path, Path], header: Future[None]) -> None:
-        """All but the first wait for the precompiled header: a second processor would have no work meanwhile."""
-        missing = [pair for pair in objects.items() if not pair[1].exists()]
-        waits = chain([None], repeat(header))
-        compilations = [pool.submit(self._compile, *pair, wait) for pair, wait in zip(missing, waits)]
-        try:
-            for compilation in as_completed([header, *compilations]):
-                compilation.result()
-        except BuildError:
-            pool.shutdown(cancel_futures=True)  # of several errors, the first
-            raise
-
     def _compile(self, source: Path, target: Path, after: Future[None] | None = None) -> None:
         if after:
             after.result()
@@ -128,22 +143,9 @@ class Toolchain:
     def _torch_folder(self) -> Path:
         return self.torch or torch_folder()
 
-    def _torch_headers(self) -> list[Path]:
-        include = self._torch_folder() / "include"
-        return [include, include / "torch/csrc/api/include"]
-
-    def _libraries(self) -> list[str]:
-        # torch without CUDA has no libtorch_cuda to link; loading the library then fails with an explanation
-        has_cuda = self.cuda and list((self._torch_folder() / "lib").glob("libtorch_cuda.*"))
-        return [*self.libraries, *(["torch_cuda"] if has_cuda else [])]
-
-
-def _jobs() -> int:
-    """How many compilers run at once: MAX_JOBS, as for torch's own builds, or one on each processor."""
-    return int(os.environ.get("MAX_JOBS") or os.cpu_count() or 1)
-
 
 def _run(command: list[str], folder: Path, verbose: bool) -> None:
+    """Run a compiler; of its output, an error shows the first error with its source line, then everything."""
     try:
         process = subprocess.run(command, capture_output=True, text=True, check=False)
     except FileNotFoundError:
@@ -152,7 +154,10 @@ def _run(command: list[str], folder: Path, verbose: bool) -> None:
         sys.stdout.write(f"{shlex.join(command)}\n{process.stdout}{process.stderr}")
     if process.returncode:
         output = (process.stderr or process.stdout).replace(f"{folder}{os.sep}", "")
-        raise BuildError(_first_error(output, command[0]))
+        lines = output.splitlines()
+        first = next((i for i, line in enumerate(lines) if re.search(r"\berror\b|undefined reference", line)), 0)
+        full = f"Full output of {Path(command[0]).name}:"
+        raise BuildError("\n".join([*lines[first : first + 3], "", full, output.strip()]))
 
 
 def make_toolchain(
@@ -215,10 +220,3 @@ def torch_folder() -> Path:
     if not torch or not torch.origin:
         raise BuildError("torch is not installed: a native build needs its headers")
     return Path(torch.origin).parent
-
-
-def _first_error(output: str, compiler: str) -> str:
-    """The first error with its source line, followed by the full output."""
-    lines = output.splitlines()
-    first = next((i for i, line in enumerate(lines) if re.search(r"\berror\b|undefined reference", line)), 0)
-    return "\n".join([*lines[first : first + 3], "", f"Full output of {Path(compiler).name}:", output.strip()])

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from torchcommodity.opkit._build.architectures import gencode
-from torchcommodity.opkit._build.compiler import INCLUDE
-from torchcommodity.opkit._build.flags import CXX_FLAGS, NVCC_FLAGS
+from torchcommodity.opkit._build.compiler import CXX_FLAGS, INCLUDE, NVCC_FLAGS
 
 if TYPE_CHECKING:
     from setuptools import Extension
@@ -48,11 +47,13 @@ def extension(
 
             setup(ext_modules=[opkit.extension("mine._C", ["mine/square.cpp"])], cmdclass={"build_ext": BuildExtension})
     """
+    import torch
     from torch.utils import cpp_extension
 
     if isinstance(sources, str):
         raise TypeError(f"extension: sources must be a list of files, such as [{sources!r}]; got {sources!r}")
-    with_cuda = _cuda_available() if cuda is None else cuda
+    available = torch.version.cuda is not None and shutil.which("nvcc") is not None
+    with_cuda = available if cuda is None else cuda
     extension_class: Any = cpp_extension.CUDAExtension if with_cuda else cpp_extension.CppExtension
     gpus = gencode(architectures, "extension", extra_cuda_cflags) if with_cuda else []
     result: Extension = extension_class(
@@ -67,9 +68,3 @@ def extension(
         py_limited_api=True,
     )
     return result
-
-
-def _cuda_available() -> bool:
-    import torch
-
-    return torch.version.cuda is not None and shutil.which("nvcc") is not None

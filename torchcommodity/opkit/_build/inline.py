@@ -79,17 +79,12 @@ def translation_unit(text: Path, namespace: str, schemas: Mapping[str, str], cud
     reference of a record, or raises an error. A function without Tensor arguments is registered for all devices.
     """
     definitions = "\n".join(f'  m.def("{function}{schema}");' for function, schema in schemas.items())
+    registrations = [f"STABLE_TORCH_LIBRARY_FRAGMENT({namespace}, m) {{\n{definitions}\n}}\n"]
     with_tensors = [function for function, schema in schemas.items() if "Tensor" in schema.partition("->")[0]]
     devices = ["CPU", *(["CUDA"] if cuda else [])]
     kernels = dict.fromkeys(devices, with_tensors)
     kernels["CompositeExplicitAutograd"] = [function for function in schemas if function not in with_tensors]
-    return (
-        f'{PRELUDE}#line 1 "{text}"\n{text.read_text()}\n'
-        f"STABLE_TORCH_LIBRARY_FRAGMENT({namespace}, m) {{\n{definitions}\n}}\n"
-        + "".join(_registration(namespace, key, functions) for key, functions in kernels.items())
-    )
-
-
-def _registration(namespace: str, key: str, functions: Sequence[str]) -> str:
-    lines = "\n".join(f'  m.impl("{function}", TORCH_BOX(&{function}));' for function in functions)
-    return f"STABLE_TORCH_LIBRARY_IMPL({namespace}, {key}, m) {{\n{lines}\n}}\n"
+    for key, functions in kernels.items():
+        lines = "\n".join(f'  m.impl("{function}", TORCH_BOX(&{function}));' for function in functions)
+        registrations.append(f"STABLE_TORCH_LIBRARY_IMPL({namespace}, {key}, m) {{\n{lines}\n}}\n")
+    return f'{PRELUDE}#line 1 "{text}"\n{text.read_text()}\n{"".join(registrations)}'

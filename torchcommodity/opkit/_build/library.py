@@ -5,13 +5,14 @@ It holds no Python symbol: `torch.ops.load_library` loads it in every Python, an
 
 import os
 import platform
+import re
 import runpy
 from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from .architectures import gencode
-from .blocks import in_blocks
 from .compiler import BuildError, Toolchain, cxx, nvcc, torch_folder
 
 PACKAGE = Path(__file__).resolve().parents[2]
@@ -22,6 +23,9 @@ LEVEL = "x86-64-v3"  # the instruction set of processors with AVX2, from 2013 on
 # GCC's elimination of common subexpressions in registers, after the one in its trees, takes up to half of the time of
 # a large inlined kernel and does not change its speed measurably; clang does not know the flags
 CFLAGS = ("-fno-gcse", "-fno-gcse-after-reload", "-Wno-ignored-optimization-argument", "-fvisibility=hidden")
+INCLUDED = re.compile(r'^#include (?:"(.+)"|(<.+>))', re.MULTILINE)
+SHARED = re.compile(r"^namespace [\w:]+ \{", re.MULTILINE)  # functions for other sources, whose namespace must stay
+BLOCK_SIZE = 4  # small enough that many processors have work, and that a change of one kernel compiles soon
 
 
 def sources(cuda: bool = False) -> list[Path]:
@@ -62,6 +66,37 @@ def build_library(target: Path, folder: Path, cuda: bool = False, cflags: Sequen
     target.parent.mkdir(parents=True, exist_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
     toolchain.build(in_blocks(sources(cuda), folder), folder, target)
+
+
+def in_blocks(sources: Sequence[Path], folder: Path) -> list[Path]:
+    """Write blocks of up to BLOCK_SIZE kernels of one family into `folder`; returns them with the other sources.
+
+    A block is compiled as one source: reading the headers takes about half of the time of a small kernel. What compiles
+    longest comes first, .cu files before all, so that the processors finish at about the same time.
+    """
+    cuda = [path for path in sources if path.suffix == ".cu"]
+    shared = [path for path in sources if path.suffix == ".cpp" and SHARED.search(path.read_text())]
+    kernels = [path for path in sources if path not in (*cuda, *shared)]
+    blocks = list[Path]()
+    for family, members in groupby(kernels, lambda path: path.parent):
+        paths = [*members]
+        for k in range(0, len(paths), BLOCK_SIZE):
+            block = folder / f"{family.name.strip('_')}_{k // BLOCK_SIZE + 1}.cpp"
+            block.write_text(block_text(paths[k : k + BLOCK_SIZE]))
+            blocks.append(block)
+    return [*cuda, *blocks, *shared]
+
+
+def block_text(kernels: Sequence[Path]) -> str:
+    """Every header once, then each kernel in a namespace of its own: kernels give the same names to what is theirs."""
+    headers = dict[str, None]()
+    for path in kernels:
+        for quoted, other in INCLUDED.findall(path.read_text()):
+            beside = path.parent / quoted
+            headers[other or f'"{beside if beside.is_file() else quoted}"'] = None
+    lines = [f"#include {header}" for header in headers]
+    lines += [f'namespace in_{path.stem} {{\n#include "{path}"\n}}' for path in kernels]
+    return "\n".join(lines) + "\n"
 
 
 def has_compiler() -> bool:

@@ -15,7 +15,10 @@ from .library import PACKAGE
 def unpack(root: Path) -> str:
     """Unpack the library into the package of the clone at `root`; returns what was done, in one line, or ""."""
     built_from, dist = root / "dist" / "commit", root / "dist"
-    wheels = [path for path in sorted(dist.glob("torchcommodity-*.whl")) if _fits(path.name)]
+    system = {"linux": "linux", "darwin": "macosx"}.get(sys.platform, sys.platform)
+    machine = f"_{platform.machine()}.whl"
+    all_wheels = sorted(dist.glob("torchcommodity-*.whl"))
+    wheels = [path for path in all_wheels if system in path.name and path.name.endswith(machine)]  # for this machine
     if not wheels or not built_from.is_file():
         return ""
     commit, current = built_from.read_text().strip(), _commit(root)
@@ -25,12 +28,6 @@ def unpack(root: Path) -> str:
         libraries = [name for name in wheel.namelist() if name.endswith(".so")]
         wheel.extractall(root, libraries)
     return f"no C++ compiler: the native library is that of {wheels[-1].name}, built from this commit"
-
-
-def _fits(name: str) -> bool:
-    """Whether a wheel of this file name is for this machine."""
-    system = {"linux": "linux", "darwin": "macosx"}.get(sys.platform, sys.platform)
-    return system in name and name.endswith(f"_{platform.machine()}.whl")
 
 
 def _commit(root: Path) -> str:

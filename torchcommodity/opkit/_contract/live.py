@@ -15,7 +15,7 @@ from torchcommodity.opkit._contract.checks import register
 from torchcommodity.opkit._contract.compare import assert_bitwise_equal
 from torchcommodity.opkit._contract.resize import resize
 from torchcommodity.opkit._contract.signature import arrange
-from torchcommodity.opkit._live.state import State
+from torchcommodity.opkit._live import LiveState
 from torchcommodity.opkit._op import Op
 
 
@@ -72,7 +72,7 @@ def _run(case: Case, target: Any, generator: random.Random) -> tuple[int, list[T
     return first, [torch.cat(parts, case.time[1]) for parts in zip(*outputs, strict=True)]
 
 
-def _start(case: Case, target: Any, rows: int) -> State:
+def _start(case: Case, target: Any, rows: int) -> LiveState:
     panels = [
         x.narrow(case.time[0], 0, rows) if i in case.panel_indices else x
         for i, x in enumerate(case.tensors[: case.num_inputs])
@@ -84,7 +84,7 @@ def _start(case: Case, target: Any, rows: int) -> State:
     return target.start(*args, **kwargs)  # type: ignore[no-any-return]
 
 
-def _next(case: Case, target: Any, state: State, row: int, count: int) -> tuple[State, Tensors]:
+def _next(case: Case, target: Any, state: LiveState, row: int, count: int) -> tuple[LiveState, Tensors]:
     before, (input_axis, output_axis) = {name: x.clone() for name, x in state.items()}, case.time
     panels = [case.tensors[i].narrow(input_axis, row, count) for i in case.panel_indices]
     if count == 1 or not hasattr(target, "update"):
@@ -108,7 +108,7 @@ def _timed(case: Case, results: Any) -> list[Tensor]:
     return leaves if isinstance(case.op, Op) else [leaves[i] for i in case.op.timed_outputs]
 
 
-def _save_and_load(state: Any) -> State:
+def _save_and_load(state: Any) -> LiveState:
     """The state after a round trip through a file; through pickled tensors where safetensors is not installed."""
     assert isinstance(state, dict), f"the state must be a dict of tensors; got {type(state).__name__}"
     for name, x in state.items():

@@ -60,46 +60,34 @@ def compute_loss(model: nn.Module, batch: Any, loss_fn: Callable[..., Any] | Non
     if not (signature.positional or signature.keywords or signature.variadic):
         return loss_fn()
     if signature.model_first:
-        return loss_fn(model, *_rest(signature, batch))
+        if len(signature.required) > 2:
+            parts = [batch[name] for name in signature.required[1:]] if isinstance(batch, Mapping) else batch
+            return loss_fn(model, *parts)
+        return loss_fn(model, batch) if len(signature.positional) > 1 or signature.variadic else loss_fn(model)
     if len(signature.required) == 1 and signature.required[0] in BATCH_NAMES:
         return loss_fn(batch)
     inputs, targets = _inputs(model, batch, signature)
-    _check(signature, batch, targets)
+    required = signature.required or signature.keywords
+    if len(required) - 1 > len(targets) and not isinstance(batch, Mapping):
+        parameters = ", ".join(required)
+        raise BatchMismatchError(
+            f"diagnose: loss_fn takes ({parameters}), but the batch has {len(targets)} targets after the inputs of the "
+            f"model. Expected one of {LOSS_SIGNATURES}; pass batch=(inputs, target), with a tuple for several inputs"
+        )
     output = _output(model, inputs)
     if signature.keywords and not signature.positional:
         return loss_fn(**dict(zip(signature.keywords, (output, *targets))))
     return loss_fn(output, *_targets(signature, loss_fn, batch, targets))
 
 
-def _rest(signature: Signature, batch: Any) -> Sequence[Any]:
-    """What follows the model: nothing, the batch, or its parts."""
-    count = len(signature.required) - 1
-    if count > 1 and isinstance(batch, Mapping):
-        return [batch[name] for name in signature.required[1:]]
-    return batch if count > 1 else (batch,) if len(signature.positional) > 1 or signature.variadic else ()
-
-
-def _targets(signature: Signature, loss_fn: Any, batch: Any, targets: Sequence[Any]) -> Sequence[Any]:
+def _targets(signature: Signature, loss_fn: Callable[..., Any], batch: Any, targets: Sequence[Any]) -> Sequence[Any]:
+    """What a loss takes after the output: by the names of its parameters if the batch has names, else what fits."""
     if isinstance(batch, Mapping) and len(signature.required) > 1:
-        return [_named_target(name, batch) for name in signature.required[1:]]
+        choices = [(name, *(TARGET_NAMES if name not in BATCH_NAMES else ())) for name in signature.required[1:]]
+        return [next((batch[key] for key in keys if key in batch), batch) for keys in choices]
     of_torch = str(getattr(loss_fn, "__module__", "")).startswith("torch.nn")  # options such as `weight` follow
     names = signature.required if of_torch and signature.required else signature.positional
     return targets if signature.variadic else targets[: max(len(names) - 1, 0)]
-
-
-def _named_target(name: str, batch: Mapping[str, Any]) -> Any:
-    names = (name, *(TARGET_NAMES if name not in BATCH_NAMES else ()))
-    return next((batch[key] for key in names if key in batch), batch)
-
-
-def _check(signature: Signature, batch: Any, targets: Sequence[Any]) -> None:
-    needed = len(signature.required or signature.keywords) - 1
-    if needed > len(targets) and not isinstance(batch, Mapping):
-        parameters = ", ".join(signature.required or signature.keywords)
-        raise BatchMismatchError(
-            f"diagnose: loss_fn takes ({parameters}), but the batch has {len(targets)} targets after the inputs of the "
-            f"model. Expected one of {LOSS_SIGNATURES}; pass batch=(inputs, target), with a tuple for several inputs"
-        )
 
 
 def _inputs(model: nn.Module, batch: Any, loss: Signature | None) -> tuple[Any, Sequence[Any]]:
@@ -115,16 +103,14 @@ def _inputs(model: nn.Module, batch: Any, loss: Signature | None) -> tuple[Any, 
     signature = _signature(_wrapped(model).forward)
     count = len(signature.required if loss else signature.positional)
     if signature.variadic:
-        count = max(count, len(batch) - (_target_count(loss) if loss else 0))
+        names = (loss.required or loss.keywords) if loss else ()
+        targets = (
+            0 if loss is None else len(names) - 1 if names else 1
+        )  # one, if the signature of the loss does not say
+        count = max(count, len(batch) - targets)
     if isinstance(batch[0], tuple | Mapping) or count < 2:
         return batch[0], batch[1:]
     return tuple(batch[:count]), batch[count:]
-
-
-def _target_count(loss: Signature) -> int:
-    """How many targets a loss takes; one, if its signature does not say."""
-    names = loss.required or loss.keywords
-    return len(names) - 1 if names else 1
 
 
 def _wrapped(model: nn.Module) -> Any:
@@ -168,15 +154,10 @@ def _signature(function: Callable[..., Any]) -> Signature:
     named = {p.name for p in parameters if p.kind in (POSITIONAL[1], inspect.Parameter.KEYWORD_ONLY)}
     named |= {"**"} if any(p.kind is p.VAR_KEYWORD for p in parameters) else set()
     required = tuple(p.name for p in positional if p.default is p.empty)
-    first = positional[0] if positional else None
-    return Signature(
-        required, tuple(p.name for p in positional), tuple(keywords), variadic, frozenset(named), _is_model(first)
-    )
-
-
-def _is_model(parameter: inspect.Parameter | None) -> bool:
-    if parameter is None:
-        return False
-    annotation = parameter.annotation
-    is_module = isinstance(annotation, type) and issubclass(annotation, nn.Module)
-    return is_module or parameter.name in MODEL_NAMES or "Module" in str(annotation)
+    model_first = False
+    if positional:
+        annotation = positional[0].annotation
+        is_module = isinstance(annotation, type) and issubclass(annotation, nn.Module)
+        model_first = is_module or positional[0].name in MODEL_NAMES or "Module" in str(annotation)
+    names = tuple(p.name for p in positional)
+    return Signature(required, names, tuple(keywords), variadic, frozenset(named), model_first)

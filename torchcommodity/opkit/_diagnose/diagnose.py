@@ -4,7 +4,7 @@ import copy
 import reprlib
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
@@ -16,11 +16,10 @@ from torchcommodity.opkit._diagnose.call import compute_loss, first_batch, fresh
 from torchcommodity.opkit._diagnose.failures import explain
 from torchcommodity.opkit._diagnose.findings import Diagnosis, Finding, ranked
 from torchcommodity.opkit._diagnose.gradients import loss_faults, not_finite, sizes, symmetric
-from torchcommodity.opkit._diagnose.leaves import foreign_leaves
-from torchcommodity.opkit._diagnose.links import broken_links, hidden_writes, overwritten
-from torchcommodity.opkit._diagnose.stale_graphs import computed_once, stale_graph, stored_graphs
+from torchcommodity.opkit._diagnose.links import broken_links, hidden_writes
+from torchcommodity.opkit._diagnose.second_step import computed_once, second_step, stored_graphs
 from torchcommodity.opkit._diagnose.state import preserved
-from torchcommodity.opkit._diagnose.step import Problem, Step, scalar_loss
+from torchcommodity.opkit._diagnose.step import Problem, scalar_loss
 from torchcommodity.opkit._diagnose.structure import frozen, unregistered
 from torchcommodity.opkit._diagnose.zero import zero_gradients
 
@@ -73,14 +72,23 @@ def diagnose(model: nn.Module, batch: Any, loss_fn: Loss | None = None) -> Diagn
         model = _with_shapes(model, batch, loss_fn)
     with warnings.catch_warnings(), _without_compiler(), preserved(model, loss_fn):
         warnings.simplefilter("ignore")
-        findings = _mode() + unregistered(model) + frozen(model)
+        findings = list[Finding]()
+        if not torch.is_grad_enabled() or torch.is_inference_mode_enabled():
+            message = "gradients are disabled where diagnose is called, so a step would learn nothing there"
+            fix = "leave no_grad or inference_mode, or call torch.set_grad_enabled(True)"
+            findings.append(Finding("no_grad", message, fix))
+        findings += unregistered(model) + frozen(model)
         parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
-        if any(p.is_inference() for p in parameters.values()):
-            findings += _inference(parameters)
+        inference = tuple(name for name, p in parameters.items() if p.is_inference())
+        if inference:
+            message = "parameters were made under torch.inference_mode, and autograd does not record them"
+            fix = "build or load the model outside of inference_mode"
+            findings.append(Finding("inference_tensor", message, fix, inference))
         elif parameters:
             findings += _examine(Problem(model, batch, loss_fn, parameters))
-        else:
-            findings += _empty(model)
+        elif not any(True for _ in model.parameters()):
+            message = "the model has no parameters, so nothing is learned"
+            findings.append(Finding("no_parameters", message, "register layers in __init__"))
     return Diagnosis(tuple(ranked(findings)))
 
 
@@ -113,27 +121,6 @@ def _without_compiler() -> AbstractContextManager[Any]:
     return torch.compiler.set_stance("force_eager") if "torch._dynamo" in sys.modules else nullcontext()
 
 
-def _mode() -> list[Finding]:
-    if torch.is_grad_enabled() and not torch.is_inference_mode_enabled():
-        return []
-    message = "gradients are disabled where diagnose is called, so a step would learn nothing there"
-    return [Finding("no_grad", message, "leave no_grad or inference_mode, or call torch.set_grad_enabled(True)")]
-
-
-def _inference(parameters: Mapping[str, Tensor]) -> list[Finding]:
-    names = tuple(name for name, p in parameters.items() if p.is_inference())
-    message = "parameters were made under torch.inference_mode, and autograd does not record them"
-    return [Finding("inference_tensor", message, "build or load the model outside of inference_mode", names)]
-
-
-def _empty(model: nn.Module) -> list[Finding]:
-    if any(True for _ in model.parameters()):
-        return []
-    return [
-        Finding("no_parameters", "the model has no parameters, so nothing is learned", "register layers in __init__")
-    ]
-
-
 def _examine(problem: Problem) -> list[Finding]:
     stored = stored_graphs(problem.model)
     first = problem.step()
@@ -145,19 +132,10 @@ def _examine(problem: Problem) -> list[Finding]:
         return findings
     if invalid := not_finite(first):
         return findings + invalid
-    findings += _second_step(problem, first) + broken_links(problem, first) + sizes(first) + symmetric(first)
+    findings += second_step(problem, first) + broken_links(problem, first) + sizes(first) + symmetric(first)
     if any(finding.severity == "error" for finding in findings):
         return findings
     return findings + zero_gradients(problem, first) + _check_batch_size(problem)
-
-
-def _second_step(problem: Problem, first: Step) -> list[Finding]:
-    """What only a second step shows: the graph of the first, parameters created in it, updates that are undone."""
-    stored, old = stored_graphs(problem.model), {name: p.detach().clone() for name, p in problem.parameters.items()}
-    problem.descend(first.gradients)
-    second = problem.step(keep_gradients=True)  # an optimizer inside of the loss function has something to do
-    findings = stale_graph(stored, first, second) or ([explain(second)] if second.error else [])
-    return findings + foreign_leaves(problem, first, second) + overwritten(problem, old, first)
 
 
 def _check_batch_size(problem: Problem) -> list[Finding]:

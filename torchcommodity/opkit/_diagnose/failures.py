@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from torchcommodity.opkit._diagnose.findings import Finding
 from torchcommodity.opkit._diagnose.locations import raised_at
-from torchcommodity.opkit._diagnose.step import Step
+from torchcommodity.opkit._diagnose.step import TrainingStep
 
 
 class Pattern(NamedTuple):
@@ -84,43 +84,32 @@ PATTERNS = (
 )  # fmt: skip
 
 
-def explain(step: Step) -> Finding:
+def explain(step: TrainingStep) -> Finding:
     """The finding for the exception that has ended a step."""
     error = step.error
     assert error is not None
     location = raised_at(error.__traceback__) or step.flow.running.location
+    line = next(iter(str(error).splitlines()), "").partition(" Hint:")[0].strip()
     pattern = next((p for p in PATTERNS if p.text in str(error)), None)
     if pattern is None or not isinstance(error, RuntimeError | TypeError | ValueError | NotImplementedError):
-        return _crash(step, error, location)
-    message = f"{pattern.message} ({_first_line(error)})"
+        where = "backward pass" if step.in_backward else "forward pass or the loss function"
+        message = f"the {where} raises {type(error).__name__}: {line}"
+        return Finding("crash", message, "mend this first; gradients are not examined", (), location)
+    message = f"{pattern.message} ({line})"
     if pattern.kind == "in_place" and step.in_backward:
         location = _changed_in_place(step, str(error)) or location
     if pattern.kind == "data":
         location = next((event.location for event in step.trace.events if event.hidden_write), location)
-    if pattern.kind == "wrong_backward":
-        location = _backward_of(step, str(error))
+    if pattern.kind == "wrong_backward":  # the `backward` of the user's function that the message names
+        nodes = step.flow.nodes.items()
+        location = next((place.location for node, place in nodes if type(node).__name__ in str(error)), "")
     return Finding(pattern.kind, message, pattern.fix, (), location)
 
 
-def _crash(step: Step, error: Exception, location: str) -> Finding:
-    where = "backward pass" if step.in_backward else "forward pass or the loss function"
-    message = f"the {where} raises {type(error).__name__}: {_first_line(error)}"
-    return Finding("crash", message, "mend this first; gradients are not examined", (), location)
-
-
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).splitlines()), "").partition(" Hint:")[0].strip()
-
-
-def _changed_in_place(step: Step, error: str) -> str:
+def _changed_in_place(step: TrainingStep, error: str) -> str:
     """The last in-place change of a Tensor with the shape, and if possible the node, in autograd's message."""
     match = re.search(r"\[([\d, ]*)\]", error)
     shape = tuple(int(n) for n in match[1].split(",") if n.strip()) if match else ()
     same_shape = [event for event in step.trace.writes if sorted(event.shape) == sorted(shape)] or step.trace.writes
     same_node = [event for event in same_shape if event.node and f" {event.node}," in error] or same_shape
     return same_node[-1].location if same_node else ""
-
-
-def _backward_of(step: Step, error: str) -> str:
-    """The `backward` of the user's function that the message names."""
-    return next((place.location for node, place in step.flow.nodes.items() if type(node).__name__ in error), "")

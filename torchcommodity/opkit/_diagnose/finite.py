@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from torchcommodity.opkit._diagnose.events import Call
 from torchcommodity.opkit._diagnose.locations import Place
+from torchcommodity.opkit._diagnose.trace import Call
 from torchcommodity.opkit._diagnose.values import is_finite
 
 # these write a constant on purpose, such as the -inf of an attention mask
@@ -16,8 +16,8 @@ CONSTANTS = {
 }  # fmt: skip
 
 
-class Origin(NamedTuple):
-    """A line; or the name of a parameter, or of a Tensor of the batch."""
+class NonFiniteOrigin(NamedTuple):
+    """Where NaN and infinity begin: a line; or the name of a parameter, or of a Tensor of the batch."""
 
     place: Place
     kind: str = "operation"
@@ -29,11 +29,11 @@ class FiniteObserver:
 
     def __init__(self, inputs: dict[str, dict[str, Tensor]]) -> None:
         self.origins: Any = WeakTensorKeyDictionary()
-        self.last: Origin | None = None
+        self.last: NonFiniteOrigin | None = None
         for kind, tensors in inputs.items():
             for name, x in tensors.items():
                 if _is_number(x) and not is_finite(x):
-                    self.origins[x] = Origin(Place(), kind, name)
+                    self.origins[x] = NonFiniteOrigin(Place(), kind, name)
 
     def __call__(self, call: Call) -> None:
         for y in call.outputs:
@@ -42,16 +42,16 @@ class FiniteObserver:
             elif y in self.origins:
                 del self.origins[y]
 
-    def _origin(self, call: Call, y: Tensor) -> Origin:
-        known = [self.origins[x] for x in call.tensors if x in self.origins]
+    def _origin(self, call: Call, y: Tensor) -> NonFiniteOrigin:
+        known: list[NonFiniteOrigin] = [self.origins[x] for x in call.tensors if x in self.origins]
         # a deliberate infinity becomes NaN here: a softmax of a row that is masked entirely
         new_nan = y.isnan().any() and not any(x.isnan().any() for x in call.tensors if x in self.origins)
         computed = [origin for origin in known if origin.kind != "constant"]
         if computed:
-            return computed[0]  # type: ignore[no-any-return]  # weak dictionaries have no types
+            return computed[0]
         if known and not new_nan:
-            return known[0]  # type: ignore[no-any-return]
-        return Origin(call.place, "constant" if call.name in CONSTANTS else "operation")
+            return known[0]
+        return NonFiniteOrigin(call.place, "constant" if call.name in CONSTANTS else "operation")
 
 
 def _is_number(x: Tensor) -> bool:

@@ -1,14 +1,12 @@
 """Degenerate gradients: NaN, infinite, vanishing, exploding."""
 
-from collections.abc import Mapping
-
 import torch
 from torch import Tensor
 
 from torchcommodity.opkit._diagnose.findings import Finding
-from torchcommodity.opkit._diagnose.finite import Origin
+from torchcommodity.opkit._diagnose.finite import NonFiniteOrigin
 from torchcommodity.opkit._diagnose.locations import Place
-from torchcommodity.opkit._diagnose.step import Step
+from torchcommodity.opkit._diagnose.step import TrainingStep
 from torchcommodity.opkit._diagnose.values import dense, is_finite
 
 VANISHING = 1e-9  # largest gradient of a layer, relative to the largest layer's
@@ -23,7 +21,7 @@ ORIGINS = {  # kind of origin -> kind, message, fix
 }  # fmt: skip
 
 
-def loss_faults(step: Step) -> list[Finding]:
+def loss_faults(step: TrainingStep) -> list[Finding]:
     """A loss that backward() does not take: a number, several elements, an integer, a complex number."""
     loss, location = step.loss, step.trace.place_of(step.loss).location
     if not isinstance(loss, Tensor):
@@ -34,18 +32,21 @@ def loss_faults(step: Step) -> list[Finding]:
         message = f"the loss has shape {tuple(loss.shape)}, and backward() needs a scalar"
         return [Finding("not_scalar", message, "reduce it: loss.mean()", (), location)]
     if loss.is_complex():
-        return [
-            Finding("complex_loss", "the loss is complex, and backward() needs a real one", "loss.abs()", (), location)
-        ]
+        message = "the loss is complex, and backward() needs a real one"
+        return [Finding("complex_loss", message, "loss.abs()", (), location)]
     return []
 
 
-def not_finite(step: Step) -> list[Finding]:
+def not_finite(step: TrainingStep) -> list[Finding]:
     """A finding if the loss or a gradient is NaN or infinite, with the line where that begins."""
     loss, names = step.loss, step.not_finite
     if not names and (not isinstance(loss, Tensor) or is_finite(loss)):
         return []
-    origin = _origin(step)
+    origin: NonFiniteOrigin | None = step.finite.origins.get(loss)
+    if origin is None:  # of a finite loss, the first line with a backward pass that is not finite
+        place = next((place for place in step.flow.not_finite if place.location), None)
+        known = None if place else step.finite.last
+        origin = known or NonFiniteOrigin(place or next(iter(step.flow.not_finite), Place()))
     if origin.kind in ORIGINS:
         kind, message, fix = ORIGINS[origin.kind]
         return [Finding(kind, message, fix, (origin.name,))]
@@ -56,25 +57,26 @@ def not_finite(step: Step) -> list[Finding]:
     return [Finding(kind, f"{what} {word}", FIX_DOMAIN, tuple(names), origin.place.location)]
 
 
-def _origin(step: Step) -> Origin:
-    """Where the loss becomes NaN; or, of a finite loss, the first line with a backward pass that is not finite."""
-    forward = step.finite.origins.get(step.loss)
-    if forward:
-        return forward  # type: ignore[no-any-return]  # a weak dictionary has no types
-    place = next((place for place in step.flow.not_finite if place.location), None)
-    if place or step.finite.last is None:
-        return Origin(place or next(iter(step.flow.not_finite), Place()))
-    return step.finite.last
-
-
-def sizes(step: Step) -> list[Finding]:
+def sizes(step: TrainingStep) -> list[Finding]:
     """Findings for gradients that are too small or too large."""
     gradients = {name: dense(g) for name, g in step.gradients.items() if g is not None and name not in step.zero}
     gradients = {name: g for name, g in gradients.items() if g.numel()}
-    return _exploding(gradients, step) or _vanishing({name: g.abs().max().item() for name, g in gradients.items()})
+    norm = torch.linalg.vector_norm
+    large = [name for name, g in gradients.items() if norm(g) > EXPLODING * norm(step.parameters[name]).clamp(min=1)]
+    if large:
+        fix = "scale inputs and targets, clip the gradient norm, or use a smaller initialization"
+        message = f"gradients are more than {EXPLODING:g} times their weights"
+        return [Finding("exploding", message, fix, tuple(large))]
+    maxima = {name: g.abs().max().item() for name, g in gradients.items() if "bias" not in name}
+    largest = max(maxima.values(), default=0.0)
+    small = [name for name, maximum in maxima.items() if maximum < VANISHING * largest]
+    if small:
+        fix = "normalize between layers, add skip connections, use ReLU-like activations, or another initialization"
+        return [Finding("vanishing", f"gradients are below {VANISHING:g} of the largest layer's", fix, tuple(small))]
+    return []
 
 
-def symmetric(step: Step) -> list[Finding]:
+def symmetric(step: TrainingStep) -> list[Finding]:
     """Units with equal weights and equal gradients, which stay equal for good."""
     zero = set(step.zero)
     names = [
@@ -94,24 +96,3 @@ def _rows_are_equal(x: Tensor) -> bool:
         return False
     x = x.detach().to_dense()
     return torch.equal(x, x[:1].expand_as(x))
-
-
-def _vanishing(sizes: Mapping[str, float]) -> list[Finding]:
-    largest = max((size for name, size in sizes.items() if "bias" not in name), default=0.0)
-    small = tuple(name for name, size in sizes.items() if "bias" not in name and size < VANISHING * largest)
-    if not small:
-        return []
-    fix = "normalize between layers, add skip connections, use ReLU-like activations, or another initialization"
-    return [Finding("vanishing", f"gradients are below {VANISHING:g} of the largest layer's", fix, small)]
-
-
-def _exploding(gradients: Mapping[str, Tensor], step: Step) -> list[Finding]:
-    large = tuple(
-        name
-        for name, g in gradients.items()
-        if torch.linalg.vector_norm(g) > EXPLODING * torch.linalg.vector_norm(step.parameters[name]).clamp(min=1)
-    )
-    if not large:
-        return []
-    fix = "scale inputs and targets, clip the gradient norm, or use a smaller initialization"
-    return [Finding("exploding", f"gradients are more than {EXPLODING:g} times their weights", fix, large)]

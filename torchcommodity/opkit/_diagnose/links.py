@@ -1,19 +1,14 @@
 """Parameters that the loss does not reach, and the line that breaks the link."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-
-import torch
-from torch import Tensor
+from collections.abc import Iterable, Sequence
 
 from torchcommodity.opkit._diagnose.backward import Edge
-from torchcommodity.opkit._diagnose.events import Event
 from torchcommodity.opkit._diagnose.findings import Finding, Severity
 from torchcommodity.opkit._diagnose.source import call_line
-from torchcommodity.opkit._diagnose.step import Problem, Step
+from torchcommodity.opkit._diagnose.step import Problem, TrainingStep
 from torchcommodity.opkit._diagnose.structure import unused_layers
-from torchcommodity.opkit._diagnose.trace import TO_PYTHON
-from torchcommodity.opkit._diagnose.values import is_zero
+from torchcommodity.opkit._diagnose.trace import TO_PYTHON, Event
 from torchcommodity.opkit._diagnose.zero import cut_findings, first_cut
 
 BREAKS = {  # kind of event -> message, fix; the most likely cause first
@@ -34,7 +29,7 @@ PRIORITY = tuple(BREAKS)
 HIDDEN_WRITE = "values are changed where the graph does not see it, so gradients are those of the old values"
 
 
-def hidden_writes(step: Step) -> list[Finding]:
+def hidden_writes(step: TrainingStep) -> list[Finding]:
     """Results whose values are replaced through `data`, `detach()` or under no_grad, before the loss uses them."""
     fix = "compute a new Tensor: torch.where, torch.clamp, x * mask instead of a write into x"
     names, bits, findings = list(step.gradients), step.loss_bits, dict[str, Finding]()
@@ -45,67 +40,36 @@ def hidden_writes(step: Step) -> list[Finding]:
     return list(findings.values())
 
 
-def overwritten(problem: Problem, old: Mapping[str, Tensor], first: Step) -> list[Finding]:
-    """Parameters that the forward pass sets back to what they were before an update."""
-    findings = []
-    for i, (name, parameter) in enumerate(problem.parameters.items()):
-        gradient = first.gradients[name]
-        if gradient is None or is_zero(gradient) or not torch.equal(parameter, old[name]):
-            continue
-        writes = [
-            e for e in first.trace.events if e.kind in BREAKS and e.shape == parameter.shape and e.sources >> i & 1
-        ]
-        if writes and _is_reset(problem, parameter, old[name]):
-            message = "the forward pass sets the parameter to a value of its own, which undoes every update"
-            findings.append(Finding(writes[-1].kind, message, "remove the assignment", (name,), writes[-1].location))
-    return findings
-
-
-def _is_reset(problem: Problem, parameter: Tensor, old: Tensor) -> bool:
-    """Whether a forward pass undoes changes in both directions; a clamp undoes one at the most."""
-    size = 0.1 * old.abs().max().clamp(min=0.1)
-    undone = []
-    for change in (size, -size):
-        parameter.data.copy_(old + change)
-        problem.loss_values()
-        undone.append(torch.equal(parameter, old))
-    parameter.data.copy_(old)
-    return all(undone)
-
-
-def broken_links(problem: Problem, step: Step) -> list[Finding]:
+def broken_links(problem: Problem, step: TrainingStep) -> list[Finding]:
     """Findings for parameters without a gradient."""
-    names = list(step.gradients)
-    missing = [i for i, name in enumerate(names) if step.gradients[name] is None]
-    unused = [names[i] for i in missing if 1 << i not in step.trace.last_use]
-    some_learn = any(g is not None for g in step.gradients.values())
-    return _breaks(problem, step, [i for i in missing if names[i] not in unused], some_learn) + unused_layers(
-        problem.model, unused, problem.loss_fn, some_learn
-    )
-
-
-def _breaks(problem: Problem, step: Step, missing: Sequence[int], some_learn: bool) -> list[Finding]:
     names, loss_bits = list(step.gradients), step.loss_bits
+    missing = [i for i, name in enumerate(names) if step.gradients[name] is None]
+    used = [i for i in missing if 1 << i in step.trace.last_use]
+    some_learn = any(g is not None for g in step.gradients.values())
     groups, rest = defaultdict[tuple[str, object], list[tuple[int, Event]]](list), list[int]()
     cuts = dict[str, Edge]()
-    for i in missing:
-        event, edge = _find_break(step.trace.events, 1 << i, loss_bits), first_cut(step, names[i])
+    for i in used:
+        breaks = (e for e in step.trace.events if e.sources >> i & 1 and (e.bit & loss_bits or e.kind == "frozen"))
+        event, edge = _most_likely(breaks), first_cut(step, names[i])
         if edge:  # the graph leads to it, but a backward returns None
             cuts[names[i]] = edge
-        elif event:
-            groups[_group(event)].append((i, event))
+        elif event:  # lines of one function under no_grad are one fault
+            place = event.place.code if event.kind == "no_grad" else event.location
+            groups[event.kind, place].append((i, event))
         else:
             rest.append(i)
-    findings = [_break(events[0][1], [names[i] for i, _ in events]) for events in groups.values()]
-    return findings + cut_findings(problem, step, cuts) + _without_break(problem, step, rest, some_learn)
+    findings = []
+    for members in groups.values():
+        event, location = members[0][1], members[0][1].location
+        if event.kind == "new_parameter":
+            location = call_line(event.place.code, "Parameter") or location
+        findings.append(_finding(event.kind, location, [names[i] for i, _ in members], "error"))
+    findings += cut_findings(problem, step, cuts) + _without_break(problem, step, rest, some_learn)
+    unused = [names[i] for i in missing if i not in used]
+    return findings + unused_layers(problem.model, unused, problem.loss_fn, some_learn)
 
 
-def _group(event: Event) -> tuple[str, object]:
-    """Lines of one function under no_grad are one fault."""
-    return event.kind, event.place.code if event.kind == "no_grad" else event.location
-
-
-def _without_break(problem: Problem, step: Step, missing: Sequence[int], some_learn: bool) -> list[Finding]:
+def _without_break(problem: Problem, step: TrainingStep, missing: Sequence[int], some_learn: bool) -> list[Finding]:
     """The loss depends on them outside of PyTorch, or not at all."""
     if not missing:
         return []
@@ -131,42 +95,25 @@ def _without_break(problem: Problem, step: Step, missing: Sequence[int], some_le
     ]
 
 
-def _has_learning_sibling(step: Step, name: str) -> bool:
+def _has_learning_sibling(step: TrainingStep, name: str) -> bool:
     """Whether the layer learns apart from this: the bias of a network whose derivative is trained has no effect."""
     layer = name.rpartition(".")[0]
     return any(g is not None and key.rpartition(".")[0] == layer for key, g in step.gradients.items() if layer)
 
 
-def _last_known(step: Step, i: int) -> tuple[str, str]:
+def _last_known(step: TrainingStep, i: int) -> tuple[str, str]:
     """Kind and line of the most likely break off the known path; else the last line that has seen the values."""
     events = [event for event in step.trace.events if event.sources >> i & 1]
-    if event := _most_likely(events):
-        return _as_python(event, events), event.location
+    if event := _most_likely(events):  # `x.detach().numpy()` on one line leaves PyTorch; the `detach` is there for that
+        leaves = any(e.kind == "python" and e.location == event.location for e in events)
+        return "python" if leaves and event.kind in {"detach", "data"} else event.kind, event.location
     places = [place for sources, place in step.trace.calls if sources >> i & 1]
     return "python", places[-1].location
-
-
-def _as_python(event: Event, events: Sequence[Event]) -> str:
-    """`x.detach().numpy()` on one line leaves PyTorch; the `detach` is there for that."""
-    leaves = any(e.kind == "python" and e.location == event.location for e in events)
-    return "python" if leaves and event.kind in {"detach", "data"} else event.kind
-
-
-def _find_break(events: Sequence[Event], bit: int, loss_bits: int) -> Event | None:
-    """The most likely break between a parameter and the loss."""
-    return _most_likely(e for e in events if e.sources & bit and (e.bit & loss_bits or e.kind == "frozen"))
 
 
 def _most_likely(events: Iterable[Event]) -> Event | None:
     breaks = (event for event in events if event.kind in BREAKS)
     return min(breaks, key=lambda event: PRIORITY.index(event.kind), default=None)
-
-
-def _break(event: Event, names: list[str]) -> Finding:
-    location = event.location
-    if event.kind == "new_parameter":
-        location = call_line(event.place.code, "Parameter") or location
-    return _finding(event.kind, location, names, "error")
 
 
 def _finding(kind: str, location: str, names: list[str], severity: Severity) -> Finding:

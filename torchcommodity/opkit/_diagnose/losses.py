@@ -5,9 +5,8 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit._diagnose.events import Call
 from torchcommodity.opkit._diagnose.findings import Finding
-from torchcommodity.opkit._diagnose.trace import Trace
+from torchcommodity.opkit._diagnose.trace import Call, Trace
 from torchcommodity.opkit._widest import widest
 
 ELEMENTWISE = {"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"}
@@ -24,11 +23,10 @@ FIX_LOG = "pass log-probabilities: F.log_softmax before nll_loss, or cross_entro
 class LossObserver:
     """Observer of the calls of loss functions, and of differences and products of outputs and targets."""
 
+    trace: Trace  # which it observes
+
     def __init__(self) -> None:
         self.findings: dict[str, Finding] = {}  # by location
-
-    def bind(self, trace: Trace) -> None:
-        self.trace = trace
 
     def __call__(self, call: Call) -> None:
         if call.tensors and call.bits & self.trace.parameter_bits:

@@ -1,19 +1,21 @@
-"""What the source of the user's classes says: where an attribute is assigned, and which names `forward` uses."""
+"""What the user's source says: where an attribute is assigned, which names `forward` uses, what is under `no_grad`."""
 
 import ast
 import inspect
+import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
 from torch import nn
 
-from torchcommodity.opkit._diagnose.locations import Place
+from torchcommodity.opkit._diagnose.locations import ENTRY, Place, is_library
 
 CONSTRUCTORS = {"__init__", "__post_init__", "__setstate__"}
 REGISTERING = {"register_parameter", "register_buffer", "add_module", "setattr"}
+DISABLING = {"no_grad", "inference_mode", "set_grad_enabled"}
 
 
 def assignment(module: nn.Module, attribute: str) -> str:
@@ -120,3 +122,28 @@ def class_place(node: Any) -> Place | None:
         return None
     file, tree = parse(function)
     return Place(f"{file}:{tree.body[0].lineno}" if tree.body else "", function.__name__)
+
+
+def place_without_grad(place: Place) -> Place:
+    """The innermost frame that runs under a `no_grad` of its own, and not what that calls; else `place`."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame and frame.f_code.co_filename != ENTRY:
+        code, line = frame.f_code, frame.f_lineno
+        if not is_library(code.co_filename) and any(line in block for block in _blocks_without_grad(code)):
+            return Place(f"{code.co_filename}:{line}", place.function, code, place.applied_at)
+        frame = frame.f_back
+    return place
+
+
+@cache
+def _blocks_without_grad(code: CodeType) -> list[range]:
+    """Lines of a function that are in a `with torch.no_grad()`, or all of them if it is decorated."""
+    blocks = []
+    for node in ast.walk(parse(code)[1]):
+        if isinstance(node, ast.With | ast.FunctionDef):
+            expressions = (
+                node.decorator_list if isinstance(node, ast.FunctionDef) else [i.context_expr for i in node.items]
+            )
+            if any(names(expression) & DISABLING for expression in expressions):
+                blocks.append(range(node.body[0].lineno, (node.body[-1].end_lineno or node.body[-1].lineno) + 1))
+    return blocks

@@ -66,7 +66,7 @@ class Saved:
         elif isinstance(value, dict):
             self.undo.append((_restore_items, value, dict(value)))
         elif isinstance(value, list | deque):
-            self.undo.append((_restore_list, value, list(value)))
+            self.undo.append((_restore_items, value, list(value)))
         elif isinstance(value, set):
             self.undo.append((_restore_items, value, set(value)))
         if isinstance(value, Tensor | dict | list | deque | set | tuple):
@@ -92,7 +92,7 @@ def _restore_tensor(x: Tensor, state: Any) -> None:
         return
     data, values, requires_grad, is_leaf, gradient, gradient_values = state
     with torch.no_grad():
-        if not _same(data, values):
+        if not ((data == values) | ((data != data) & (values != values))).all():  # NaN equals NaN
             data.copy_(values)
         if is_leaf and not x.is_leaf:
             x.detach_()
@@ -104,16 +104,7 @@ def _restore_tensor(x: Tensor, state: Any) -> None:
             gradient.copy_(gradient_values)
 
 
-def _same(a: Tensor, b: Tensor) -> bool:
-    return bool(((a == b) | ((a != a) & (b != b))).all())
-
-
 def _restore_items(value: Any, items: Any) -> None:
-    """Of a dict or set."""
+    """Of a dict, set, list or deque."""
     value.clear()
-    value.update(items)
-
-
-def _restore_list(value: Any, items: list[Any]) -> None:
-    value.clear()
-    value.extend(items)
+    (value.extend if isinstance(value, list | deque) else value.update)(items)

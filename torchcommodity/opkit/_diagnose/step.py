@@ -11,10 +11,9 @@ from torch import Tensor, nn
 from torchcommodity.opkit._diagnose.backward import Flow, backward, graph_nodes
 from torchcommodity.opkit._diagnose.call import BatchMismatchError, compute_loss, fresh
 from torchcommodity.opkit._diagnose.finite import FiniteObserver
+from torchcommodity.opkit._diagnose.layer_hooks import OutputHooks, UnitObserver
 from torchcommodity.opkit._diagnose.losses import LossObserver
-from torchcommodity.opkit._diagnose.outputs import OutputHooks
 from torchcommodity.opkit._diagnose.trace import Trace
-from torchcommodity.opkit._diagnose.units import UnitObserver
 from torchcommodity.opkit._diagnose.values import dense, is_finite, is_zero, named_tensors, tensors_in
 
 RELATIVE_STEP, MIN_STEP = 0.01, 1e-3
@@ -22,7 +21,7 @@ NOISE = (0.1, 1.0, 10.0)  # a rounded or sorted value changes with large noise o
 
 
 @dataclass
-class Step:
+class TrainingStep:
     """What one step has shown. `error` is an exception of the user's code, or of the backward pass."""
 
     trace: Trace
@@ -61,10 +60,16 @@ class Problem:
     loss_fn: Callable[..., Any] | None
     parameters: Mapping[str, Tensor]
 
-    def step(self, scale: float = 1.0, *, keep_gradients: bool = False) -> Step:
+    def step(self, scale: float = 1.0, *, keep_gradients: bool = False) -> TrainingStep:
         """One step of training, without the update."""
         batch = fresh(self.batch)
-        step, state = self._observers(batch), torch.get_rng_state()
+        inputs = {"batch": dict(named_tensors(batch, "batch")), "parameter": dict(self.parameters)}
+        finite, losses, units = FiniteObserver(inputs), LossObserver(), UnitObserver(self.model)
+        trace = Trace(self.parameters.values(), inputs["batch"].values(), (finite, losses, units))
+        losses.trace = trace
+        outputs = OutputHooks(self.model, trace)
+        step = TrainingStep(trace, finite, losses, units, outputs, parameters=self.parameters)
+        state = torch.get_rng_state()
         for parameter in self.parameters.values():
             parameter.grad = parameter.grad.clone() if keep_gradients and parameter.grad is not None else None
         try:
@@ -112,15 +117,7 @@ class Problem:
                 size = max(RELATIVE_STEP * data.abs().max().item(), MIN_STEP)
                 data.sub_(size / dense(gradient).abs().max().item() * gradient.to_dense().to(data.dtype))
 
-    def _observers(self, batch: Any) -> Step:
-        units = UnitObserver(self.model)
-        inputs = {"batch": dict(named_tensors(batch, "batch")), "parameter": dict(self.parameters)}
-        finite, losses = FiniteObserver(inputs), LossObserver()
-        trace = Trace(self.parameters.values(), inputs["batch"].values(), (finite, losses, units))
-        losses.bind(trace)
-        return Step(trace, finite, losses, units, OutputHooks(self.model, trace), parameters=self.parameters)
-
-    def _backward(self, step: Step, scale: float) -> None:
+    def _backward(self, step: TrainingStep, scale: float) -> None:
         """Run `backward`, unless the loss function has done it and the graph is no more."""
         loss = scalar_loss(step.loss)
         called = any(parameter.grad is not None for parameter in self.parameters.values())

@@ -1,7 +1,7 @@
 """Structure of a model: unregistered layers, layers that are never called, frozen parameters."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from torch import Tensor, nn
@@ -16,37 +16,31 @@ CONTAINERS = (nn.ModuleList, nn.ModuleDict, nn.ParameterList, nn.ParameterDict)
 
 def unregistered(model: nn.Module) -> list[Finding]:
     """Layers in plain containers, and Tensors with requires_grad that are not parameters."""
-    registered = {id(module) for module in model.modules()}
-    return [finding for name, module in model.named_modules() for finding in _unregistered(name, module, registered)]
+    modules, findings = {id(module) for module in model.modules()}, list[Finding]()
+    for name, module in model.named_modules():
+        for attribute, value in attributes(module).items():
+            leaves, path = tree_leaves(value), f"{name}.{attribute}".lstrip(".")
+            layers = [x for x in leaves if isinstance(x, nn.Module) and id(x) not in modules]
+            if any(parameter.requires_grad for layer in layers for parameter in layer.parameters()):
+                message = "layers in a plain container, which neither the model nor its optimizer sees"
+                fix = "store layers in nn.ModuleList, nn.ModuleDict or attributes"
+                findings.append(Finding("plain_list", message, fix, (path,), assignment(module, attribute)))
+            learnable = [x for x in leaves if isinstance(x, Tensor) and x.is_leaf and x.requires_grad]
+            registered = [
+                x for x in learnable if isinstance(x, nn.Parameter) and any(x is p for p in module.parameters())
+            ]
+            if len(registered) < len(learnable):
+                message, fix = "a Tensor with requires_grad that is not a parameter", "wrap it in nn.Parameter"
+                if any(isinstance(x, nn.Parameter) for x in leaves):
+                    message = "a parameter in a plain container, which the optimizer does not see"
+                    fix = "use nn.ParameterList"
+                findings.append(Finding("not_a_parameter", message, fix, (path,), assignment(module, attribute)))
+    return findings
 
 
-def _unregistered(name: str, module: nn.Module, registered: set[int]) -> Iterator[Finding]:
-    for attribute, value in attributes(module).items():
-        leaves, path = tree_leaves(value), f"{name}.{attribute}".lstrip(".")
-        if any(isinstance(x, nn.Module) and id(x) not in registered and _has_parameters(x) for x in leaves):
-            message = "layers in a plain container, which neither the model nor its optimizer sees"
-            fix = "store layers in nn.ModuleList, nn.ModuleDict or attributes"
-            yield Finding("plain_list", message, fix, (path,), assignment(module, attribute))
-        if any(_is_unregistered_parameter(x, module) for x in leaves):
-            message, fix = "a Tensor with requires_grad that is not a parameter", "wrap it in nn.Parameter"
-            if any(isinstance(x, nn.Parameter) for x in leaves):
-                message, fix = (
-                    "a parameter in a plain container, which the optimizer does not see",
-                    "use nn.ParameterList",
-                )
-            yield Finding("not_a_parameter", message, fix, (path,), assignment(module, attribute))
-
-
-def _has_parameters(module: nn.Module) -> bool:
-    return any(parameter.requires_grad for parameter in module.parameters())
-
-
-def _is_unregistered_parameter(x: Any, module: nn.Module) -> bool:
-    known = isinstance(x, nn.Parameter) and any(x is p for p in module.parameters())
-    return isinstance(x, Tensor) and not known and x.is_leaf and x.requires_grad
-
-
-def unused_layers(model: nn.Module, names: Sequence[str], loss_fn: Any, some_learn: bool) -> list[Finding]:
+def unused_layers(
+    model: nn.Module, names: Sequence[str], loss_fn: Callable[..., Any] | None, some_learn: bool
+) -> list[Finding]:
     """Findings for parameters that no function has used: an error for a layer that `forward` does not name.
 
     An element of a container, and a layer that `forward` names but skips, may be an alternative: a note.

@@ -5,17 +5,17 @@ and one for every break that it has passed. So the bits of the loss say which br
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.graph import Node
 from torch.overrides import TorchFunctionMode, resolve_name
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from torchcommodity.opkit._diagnose.events import Call, Event
-from torchcommodity.opkit._diagnose.grad_mode import place_without_grad
 from torchcommodity.opkit._diagnose.locations import Place, current_place
-from torchcommodity.opkit._diagnose.source import call_line
+from torchcommodity.opkit._diagnose.source import call_line, place_without_grad
 from torchcommodity.opkit._diagnose.values import storage, tensors_in
 from torchcommodity.opkit._torch_private import transforms_active
 
@@ -23,6 +23,39 @@ TO_PYTHON = {"item", "tolist", "numpy", "__array__", "__float__", "__int__", "__
 PROPERTIES = {"requires_grad_", "requires_grad", "size", "dim", "shape", "grad_fn", "is_leaf", "grad", "retain_grad"}
 DATA: Any = vars(torch._C.TensorBase)["data"]
 GET_DATA, SET_DATA = DATA.__get__, DATA.__set__
+
+
+@dataclass
+class Event:
+    """A call of interest. `sources` are the bits of the parameters in its input; `bit` is its own if it is a break.
+
+    `hidden_write`: it changes values of the graph, and the graph does not know. `node`: what the change is there.
+    """
+
+    kind: str
+    place: Place
+    sources: int
+    bit: int = 0
+    shape: tuple[int, ...] = ()
+    hidden_write: bool = False
+    node: str = ""
+
+    @property
+    def location(self) -> str:
+        return self.place.location
+
+
+@dataclass
+class Call:
+    """A torch function, its Tensors, and the Tensors that it made or changed."""
+
+    name: str
+    function: Any
+    tensors: list[Tensor]
+    outputs: list[Tensor]
+    place: Place
+    bits: int
+    records_graph: bool
 
 
 class Trace(TorchFunctionMode):
@@ -36,7 +69,7 @@ class Trace(TorchFunctionMode):
         self.bits: Any = WeakTensorKeyDictionary()
         self.places: Any = WeakTensorKeyDictionary()  # Tensor -> where it was made
         self.graph: Any = WeakTensorKeyDictionary()  # Tensor with a grad_fn -> its storage
-        self.nodes: dict[Any, tuple[Place, int]] = {}  # grad_fn -> where it was made, bits
+        self.nodes: dict[Node, tuple[Place, int]] = {}  # grad_fn -> where it was made, bits
         self.storages: dict[int, int] = {}  # storage -> bits of the last Tensor that was made in it
         self.aliases: Any = WeakTensorKeyDictionary()  # what `data` or `detach` returned -> which, and of what
         self.events: list[Event] = []
@@ -70,16 +103,8 @@ class Trace(TorchFunctionMode):
             new = [x for x in tensors_in(result) if not any(x is y for y in tensors)]
             changed = [(x, in_graph) for x, in_graph, version in before if x is target or _version(x) != version]
             changed = [] if name in PROPERTIES else changed
-            outputs = [x for x, _ in changed] + new
-            call = Call(
-                name,
-                func,
-                tensors,
-                outputs,
-                current_place(name),
-                self.bits_of(_values_used(name, tensors)),
-                records_graph,
-            )
+            outputs, bits = [x for x, _ in changed] + new, self.bits_of(_values_used(name, tensors))
+            call = Call(name, func, tensors, outputs, current_place(name), bits, records_graph)
             self._record(call, new)
             for x, in_graph in changed:
                 self._record_write(call, x, in_graph)
@@ -97,7 +122,7 @@ class Trace(TorchFunctionMode):
         """Where a Tensor was made."""
         if not isinstance(value, Tensor):
             return Place()
-        known = self.nodes.get(value.grad_fn)
+        known = None if value.grad_fn is None else self.nodes.get(value.grad_fn)
         return known[0] if known else self.places.get(value, Place())
 
     def new_bit(self) -> int:
@@ -125,7 +150,9 @@ class Trace(TorchFunctionMode):
         for observer in self.observers:
             observer(call)
         if call.name in PROPERTIES:
-            self._record_frozen(call)
+            if self.in_model and call.name in {"requires_grad_", "requires_grad"}:  # set to False in the forward pass
+                frozen = [x for x in call.tensors if x in self.parameters and not x.requires_grad]
+                self.events += [Event("frozen", call.place, self.parameters[x]) for x in frozen]
             return
         sources = call.bits & self.parameter_bits
         self.calls.append((sources, call.place))
@@ -133,16 +160,15 @@ class Trace(TorchFunctionMode):
             self.events.append(Event("python", call.place, sources))
         for y in call.outputs:
             self.bits[y] = self.bits.get(y, 0) | call.bits
-            self._record_output(y, call)
+            self.places[y] = call.place
+            if call.bits:
+                self.storages[storage(y)] = self.bits[y]
+            if y.grad_fn is not None and y.grad_fn is not NotImplemented:
+                self.nodes[y.grad_fn] = call.place, self.bits[y]
+                self.graph[y] = storage(y)
         for y in new:
             self.bits[y] |= self._record_break(call, y, sources)
             self._record_alias(call, y)
-
-    def _record_frozen(self, call: Call) -> None:
-        """`requires_grad_(False)` inside of the forward pass."""
-        if self.in_model and call.name in {"requires_grad_", "requires_grad"}:
-            frozen = [x for x in call.tensors if x in self.parameters and not x.requires_grad]
-            self.events += [Event("frozen", call.place, self.parameters[x]) for x in frozen]
 
     def _record_use(self, x: Tensor, call: Call) -> None:
         bit = self.parameters.get(x)
@@ -178,14 +204,6 @@ class Trace(TorchFunctionMode):
         self.bits[x] = bits
         return bits
 
-    def _record_output(self, y: Tensor, call: Call) -> None:
-        self.places[y] = call.place
-        if call.bits:
-            self.storages[storage(y)] = self.bits[y]
-        if y.grad_fn is not None and y.grad_fn is not NotImplemented:
-            self.nodes[y.grad_fn] = call.place, self.bits[y]
-            self.graph[y] = storage(y)
-
     def _record_break(self, call: Call, y: Tensor, sources: int) -> int:
         """Bit of the break if the result lost its gradient here, else 0."""
         if y.requires_grad or not any(x.requires_grad for x in _values_used(call.name, call.tensors)):
@@ -218,7 +236,11 @@ class Trace(TorchFunctionMode):
             return
         if call.function == SET_DATA and target in self.graph:
             self.graph[target] = storage(target)
-        affected = [] if kind == "detach_" else [x for x in self._sharing(target, call) if not x.is_leaf]
+        affected: list[Tensor] = []  # results of the graph that share the values
+        if kind != "detach_" and call.function == SET_DATA:
+            affected = [target] if target.grad_fn is not None and not target.is_leaf else []
+        elif kind != "detach_":
+            affected = [x for x, key in self.graph.items() if key == storage(target) and not x.is_leaf]
         sources |= self.bits_of(affected) & self.parameter_bits
         event = Event(kind.rstrip("_"), call.place, sources, self.new_bit(), shape, bool(affected), node)
         for x in (target, base, *affected):
@@ -236,12 +258,6 @@ class Trace(TorchFunctionMode):
         if in_graph and not target.requires_grad:
             return "detach_", target
         return "in_place" if call.records_graph else "no_grad", target
-
-    def _sharing(self, target: Tensor, call: Call) -> list[Tensor]:
-        """Tensors of the graph that share the values of a Tensor."""
-        if call.function == SET_DATA:
-            return [target] if target.grad_fn is not None else []
-        return [x for x, key in self.graph.items() if key == storage(target)]
 
 
 def _values_used(name: str, tensors: list[Tensor]) -> list[Tensor]:

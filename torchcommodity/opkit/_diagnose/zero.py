@@ -1,14 +1,14 @@
 """Gradients that are exactly zero: for good, which is a fault with a line, or only in the first step."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import torch
 
 from torchcommodity.opkit._diagnose.backward import EMPTY, HOOKED, Edge
-from torchcommodity.opkit._diagnose.findings import Finding, Severity
-from torchcommodity.opkit._diagnose.hooks import module_hook, parameter_hook
-from torchcommodity.opkit._diagnose.step import Problem, Step
+from torchcommodity.opkit._diagnose.findings import Finding
+from torchcommodity.opkit._diagnose.step import Problem, TrainingStep
 from torchcommodity.opkit._diagnose.values import dense
 
 STEPS, RANDOM_STEPS = 3, 8  # a gate that starts at zero opens in one step; one that is drawn at random, sometimes
@@ -56,25 +56,34 @@ MODULE_HOOK = "BackwardHookFunctionBackward"
 CHANCE = ("EmbeddingBackward", "IndexPutBackward")  # what the batch does not select, is not a fault
 
 
-def first_cut(step: Step, name: str) -> Edge | None:
+def first_cut(step: TrainingStep, name: str) -> Edge | None:
     """Where the gradient on its way to a parameter becomes zero, or None."""
     leaf = step.flow.leaves.get(id(step.parameters[name]))
     return next(iter(step.flow.cuts(leaf)), None) if leaf is not None else None
 
 
-def zero_gradients(problem: Problem, first: Step) -> list[Finding]:
+def zero_gradients(problem: Problem, first: TrainingStep) -> list[Finding]:
     """Findings for parameters with zero gradients: notes if they are not zero after a few steps."""
     if not first.zero:
         return []
     last, remaining = _later(problem, first)
-    hidden = _underflow(problem, remaining)
-    passing = [name for name in first.zero if name not in remaining]
-    return (
-        _underflow_findings(problem, hidden) + _faults(problem, last, sorted({*remaining} - {*hidden})) + _note(passing)
-    )
+    small, findings = _underflow(problem, remaining), list[Finding]()
+    if small:
+        dtype = problem.parameters[small[0]].dtype
+        message = f"gradients are too small for {str(dtype).removeprefix('torch.')}, and become zero"
+        kind, fix = "vanishing", "normalize between layers, add skip connections, use ReLU-like activations"
+        if dtype == torch.float16:
+            kind, fix = "underflow", "scale the loss (torch.amp.GradScaler), or use bfloat16"
+        findings.append(Finding(kind, message, fix, tuple(small)))
+    findings += _faults(problem, last, sorted({*remaining} - {*small}))
+    if passing := tuple(name for name in first.zero if name not in remaining):
+        message = "every gradient is exactly zero in the first step, and not in a later one"
+        fix = "nothing: a head or gate that is initialized to zero has this effect"
+        findings.append(Finding("zero_gradient", message, fix, passing, severity="note"))
+    return findings
 
 
-def _later(problem: Problem, step: Step) -> tuple[Step, list[str]]:
+def _later(problem: Problem, step: TrainingStep) -> tuple[TrainingStep, list[str]]:
     """The last of a few steps, and the parameters whose gradients were zero in all of them."""
     remaining = list(step.zero)
     for _ in range(RANDOM_STEPS if step.random else STEPS):
@@ -97,44 +106,46 @@ def _underflow(problem: Problem, names: Sequence[str]) -> list[str]:
     return [name for name, g in gradients if g is not None and bool(dense(g).nan_to_num(0, 0, 0).any())]
 
 
-def _underflow_findings(problem: Problem, names: Sequence[str]) -> list[Finding]:
-    if not names:
-        return []
-    dtype = problem.parameters[names[0]].dtype
-    message = f"gradients are too small for {str(dtype).removeprefix('torch.')}, and become zero"
-    half = "scale the loss (torch.amp.GradScaler), or use bfloat16"
-    fix = (
-        half if dtype == torch.float16 else "normalize between layers, add skip connections, use ReLU-like activations"
-    )
-    return [Finding("underflow" if dtype == torch.float16 else "vanishing", message, fix, tuple(names))]
-
-
-def _faults(problem: Problem, step: Step, names: Sequence[str]) -> list[Finding]:
+def _faults(problem: Problem, step: TrainingStep, names: Sequence[str]) -> list[Finding]:
     """Findings by the place where the chain of gradients is cut; notes where only this batch is to blame."""
-    cuts = {
-        name: edge
-        for name in names
-        if (edge := first_cut(step, name)) and not _is_chance(edge) and not _has_learning_alternative(step, name, names)
-    }
-    return cut_findings(problem, step, cuts) + _unexplained(step, [name for name in names if name not in cuts])
+    cuts = {}
+    for name in names:
+        edge = first_cut(step, name)
+        by_chance = edge and (edge.state == EMPTY or type(edge.node).__name__.startswith(CHANCE))
+        if edge and not by_chance and not _has_learning_alternative(step, name, names):
+            cuts[name] = edge
+    findings, unexplained = cut_findings(problem, step, cuts), tuple(name for name in names if name not in cuts)
+    if unexplained:
+        if any(g is not None and name not in step.zero for name, g in step.gradients.items()):
+            message = "every gradient is exactly zero in this batch"
+            findings.append(Finding("zero_gradient", message, FIX, unexplained, severity="note"))
+        else:  # no parameter learns at all
+            location = step.trace.place_of(step.loss).location
+            findings.append(Finding("zero_gradient", "every gradient is exactly zero", FIX, unexplained, location))
+    return findings
 
 
-def cut_findings(problem: Problem, step: Step, cuts: Mapping[str, Edge]) -> list[Finding]:
-    """Findings by the place where the chain of gradients to each parameter is cut."""
+def cut_findings(problem: Problem, step: TrainingStep, cuts: Mapping[str, Edge]) -> list[Finding]:
+    """Findings by the line of the node at which the gradient becomes zero, or of the hook that zeroes it."""
     groups = defaultdict[tuple[str, str, str, str], list[str]](list)
     for name, edge in cuts.items():
-        kind, text, fix = _cause(edge)
-        groups[kind, text, fix, _location(problem, step, edge)].append(name)
+        (kind, text, fix), location = _cause(edge), ""
+        if edge.state == HOOKED:
+            hooks = getattr(getattr(edge.node, "variable", None), "_backward_hooks", None)
+            calls = (place.location for _, place in step.trace.calls if place.function == "register_hook")
+            location = next(_hook_lines(hooks), "") or next(calls, "")
+        elif type(edge.node).__name__ == MODULE_HOOK:
+            modules = problem.model.modules()
+            location = next((line for module in modules for line in _hook_lines(module._backward_hooks)), "")
+        groups[kind, text, fix, location or edge.place.location].append(name)
     return [Finding(kind, text, fix, tuple(group), where) for (kind, text, fix, where), group in groups.items()]
 
 
-def _location(problem: Problem, step: Step, edge: Edge) -> str:
-    """The line of the node at which the gradient becomes zero, or of the hook that zeroes it."""
-    hook = module_hook(problem.model) if type(edge.node).__name__ == MODULE_HOOK else ""
-    if edge.state == HOOKED:
-        calls = (place.location for _, place in step.trace.calls if place.function == "register_hook")
-        hook = parameter_hook(getattr(edge.node, "variable", None)) or next(calls, "")
-    return hook or edge.place.location
+def _hook_lines(hooks: Mapping[int, Any] | None) -> Iterator[str]:
+    """Where hooks of the user are defined."""
+    for hook in (hooks or {}).values():
+        code = getattr(hook, "__code__", None)
+        yield f"{code.co_filename}:{code.co_firstlineno}" if code else ""
 
 
 def _cause(edge: Edge) -> tuple[str, str, str]:
@@ -154,11 +165,7 @@ def _cause(edge: Edge) -> tuple[str, str, str]:
     return "zero_gradient", f"{function}: its derivative is zero for these values, {consequence}", FIX
 
 
-def _is_chance(edge: Edge) -> bool:
-    return edge.state == EMPTY or type(edge.node).__name__.startswith(CHANCE)
-
-
-def _has_learning_alternative(step: Step, name: str, zero: Sequence[str]) -> bool:
+def _has_learning_alternative(step: TrainingStep, name: str, zero: Sequence[str]) -> bool:
     """Whether an element beside it in a container learns, and is no later layer of the same path: another expert."""
     names = list(step.parameters)
     bit = 1 << names.index(name)
@@ -173,22 +180,3 @@ def _are_elements(name: str, other: str) -> bool:
     parts, others = name.split("."), other.split(".")
     different = [part for part, other in zip(parts, others) if part != other]
     return len(parts) == len(others) and len(different) == 1 and different[0].isdigit()
-
-
-def _unexplained(step: Step, names: Sequence[str]) -> list[Finding]:
-    """Notes; an error where no parameter learns at all."""
-    if not names:
-        return []
-    learns = any(g is not None and name not in step.zero for name, g in step.gradients.items())
-    message = "every gradient is exactly zero" + (" in this batch" if learns else "")
-    location = step.trace.place_of(step.loss).location
-    severity: Severity = "note" if learns else "error"
-    return [Finding("zero_gradient", message, FIX, tuple(names), "" if learns else location, severity)]
-
-
-def _note(names: Sequence[str]) -> list[Finding]:
-    if not names:
-        return []
-    message = "every gradient is exactly zero in the first step, and not in a later one"
-    fix = "nothing: a head or gate that is initialized to zero has this effect"
-    return [Finding("zero_gradient", message, fix, tuple(names), severity="note")]

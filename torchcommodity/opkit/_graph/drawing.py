@@ -1,17 +1,38 @@
-"""The drawing of a graph: boxes in layers and curves between them, which the SVG and the PNG file render alike."""
+"""Nodes of a computation graph, and their drawing: boxes in layers and curves between them, for SVG and PNG alike."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from torchcommodity.opkit._graph.layout import Point, layout
-from torchcommodity.opkit._graph.node import Edge, Kind, Node, format_bytes
+from torchcommodity.opkit._graph.layout import Edge, Point, layout
 
 COLUMN_WIDTH, LAYER_HEIGHT, BOX_WIDTH, BOX_HEIGHT = 168, 88, 152, 50
 FONT_SIZE, LINE_HEIGHT = 12, 15
 TEXT, EDGE, GRADIENT = "#1d2733", "#7b8a99", "#a8503c"
+Kind = Literal["leaf", "operator", "output"]
 Pixel = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Node:
+    """An operator, a leaf of the graph or an output, with the bytes that it saves for the backward pass."""
+
+    name: str
+    kind: Kind
+    shape: tuple[int, ...]
+    dtype: str
+    saved_bytes: int
+
+
+def format_bytes(count: int) -> str:
+    """Bytes with a binary unit: 512 B, 1.5 KiB, 20 MiB."""
+    value, unit = float(count), "B"
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if value < 1024 or unit == "GiB":
+            break
+        value /= 1024
+    return f"{value:.3g} {unit}"
 
 
 class Style(NamedTuple):
@@ -57,9 +78,16 @@ class Drawing:
 
 
 def draw(nodes: Sequence[Node], edges: Sequence[Edge]) -> Drawing:
-    plan = layout(len(nodes), edges)
+    plan, boxes = layout(len(nodes), edges), list[Box]()
     reading_order = sorted(zip(nodes, plan.positions), key=lambda box: (box[1][1], box[1][0]))
-    boxes = [_box(node, position) for node, position in reading_order]
+    for node, position in reading_order:
+        form, saved = (
+            f"{node.dtype} {node.shape}",
+            f"saves {format_bytes(node.saved_bytes)}" if node.saved_bytes else "",
+        )
+        lines = tuple(filter(None, [_shorten(node.name), _shorten(form), saved]))
+        title = ", ".join(filter(None, [node.name, form, saved]))
+        boxes.append(Box(node.kind, _center(position), lines, title))
     width, height = round(plan.width * COLUMN_WIDTH), plan.height * LAYER_HEIGHT
     return Drawing(width, height, boxes, [_curve(path) for path in plan.paths])
 
@@ -78,13 +106,6 @@ def _curve(path: list[Point]) -> list[Pixel]:
     for (x, y), (to_x, to_y) in pairwise(through):
         points += [(x, (y + to_y) / 2), (to_x, (y + to_y) / 2), (to_x, to_y)]
     return points
-
-
-def _box(node: Node, position: Point) -> Box:
-    saved = f"saves {format_bytes(node.saved_bytes)}" if node.saved_bytes else ""
-    title = ", ".join(filter(None, [node.name, f"{node.dtype} {node.shape}", saved]))
-    lines = [_shorten(node.name), _shorten(f"{node.dtype} {node.shape}"), saved]
-    return Box(node.kind, _center(position), tuple(filter(None, lines)), title)
 
 
 def _shorten(text: str, length: int = 22) -> str:

@@ -5,14 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from torchcommodity.opkit._graph.node import Edge
-
 SWEEPS = 8
+Edge = tuple[int, int]  # node j uses the result of node i
 Point = tuple[float, int]  # (column, layer)
 
 
 @dataclass(frozen=True)
-class Layout:
+class GraphLayout:
     """Position of each node, and the points on the path of each edge."""
 
     positions: list[Point]
@@ -21,30 +20,21 @@ class Layout:
     height: int
 
 
-def layout(num_nodes: int, edges: Sequence[Edge]) -> Layout:
-    paths, layers = _add_waypoints(edges, _assign_layers(num_nodes, edges))
-    segments = [segment for path in paths for segment in pairwise(path)]
-    columns = _assign_columns(layers, segments)
-    points = list(zip(columns, layers))
-    return Layout(points[:num_nodes], [[points[i] for i in path] for path in paths], max(columns) + 1, max(layers) + 1)
-
-
-def _assign_layers(num_nodes: int, edges: Sequence[Edge]) -> list[int]:
-    """Each node goes just above its first user, so that parameters are beside the operators that use them."""
+def layout(num_nodes: int, edges: Sequence[Edge]) -> GraphLayout:
+    # Each node goes just above its first user, so that parameters are beside the operators that use them.
     height = [0] * num_nodes
     for a, b in sorted(edges, key=lambda edge: -edge[0]):
         height[a] = max(height[a], height[b] + 1)
-    return [max(height) - h for h in height]
-
-
-def _add_waypoints(edges: Sequence[Edge], layers: list[int]) -> tuple[list[list[int]], list[int]]:
-    """An edge over several layers gets a point in each, so that no box is drawn on it."""
-    layers, paths = list(layers), list[list[int]]()
+    layers, paths = [max(height) - h for h in height], list[list[int]]()
+    # An edge over several layers gets a point in each, so that no box is drawn on it.
     for a, b in edges:
         between = range(layers[a] + 1, layers[b])
         paths.append([a, *range(len(layers), len(layers) + len(between)), b])
         layers.extend(between)
-    return paths, layers
+    columns = _assign_columns(layers, [segment for path in paths for segment in pairwise(path)])
+    points = list(zip(columns, layers))
+    through = [[points[i] for i in path] for path in paths]
+    return GraphLayout(points[:num_nodes], through, max(columns) + 1, max(layers) + 1)
 
 
 def _assign_columns(layers: list[int], segments: list[Edge]) -> list[float]:
@@ -65,7 +55,10 @@ def _assign_columns(layers: list[int], segments: list[Edge]) -> list[float]:
         upwards = bool(sweep % 2)
         neighbors = below if upwards else above
         for layer in sorted(rows, reverse=upwards):
-            target = {i: _mean([columns[j] for j in neighbors[i]], columns[i]) for i in rows[layer]}
+            target = {i: columns[i] for i in rows[layer]}
+            for i in rows[layer]:
+                if near := [columns[j] for j in neighbors[i]]:
+                    target[i] = sum(near) / len(near)
             rows[layer].sort(key=target.__getitem__)
             _place_row(rows[layer], target, columns)
     leftmost = min(columns)
@@ -81,7 +74,3 @@ def _place_row(row: list[int], target: dict[int, float], columns: list[float]) -
     shift = sum(target[i] - columns[i] for i in row) / len(row)
     for i in row:
         columns[i] += shift
-
-
-def _mean(values: list[float], default: float) -> float:
-    return sum(values) / len(values) if values else default

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from io import BytesIO
 from itertools import pairwise
 from math import ceil, dist, floor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from torchcommodity.opkit._graph.drawing import (
     BOX_HEIGHT,
@@ -16,12 +16,14 @@ from torchcommodity.opkit._graph.drawing import (
     TEXT,
     Box,
     Drawing,
+    Node,
     Pixel,
     draw,
 )
-from torchcommodity.opkit._graph.node import Edge, Node
+from torchcommodity.opkit._graph.layout import Edge
 
 if TYPE_CHECKING:
+    from PIL.Image import Image as Picture
     from PIL.ImageDraw import ImageDraw as Canvas
 
 DEFAULT_SCALE, SMALLEST_LEGIBLE = 2.0, 0.5
@@ -32,10 +34,14 @@ EDGE_WIDTH, DASH, GAP, ARROW = 1.3, 5.0, 3.0, 9.0  # as the SVG: its arrow is 7 
 
 
 def to_png(nodes: Sequence[Node], edges: Sequence[Edge], backward: bool, scale: float | None) -> bytes:
-    image_module, drawing = _pillow(), draw(nodes, edges)
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise ImportError("graph.png needs Pillow: pip install 'torchcommodity[graph]'") from error
+    drawing = draw(nodes, edges)
     scale = _scale(drawing, scale)
     width, height = ceil(drawing.width * scale), ceil(drawing.height * scale)
-    image = image_module.new("RGB", (width, height))
+    image = Image.new("RGB", (width, height))
     for top in range(0, height, STRIP):
         image.paste(_strip(drawing, backward, scale, (width, min(STRIP, height - top)), top / scale), (0, top))
     file = BytesIO()
@@ -54,25 +60,23 @@ def _scale(drawing: Drawing, scale: float | None) -> float:
     return min(DEFAULT_SCALE, largest) if scale is None else scale
 
 
-def _pillow() -> Any:
-    try:
-        from PIL import Image
-    except ImportError as error:
-        raise ImportError("graph.png needs Pillow: pip install 'torchcommodity[graph]'") from error
-    return Image
-
-
-def _strip(drawing: Drawing, backward: bool, scale: float, size: tuple[int, int], top: float) -> Any:
+def _strip(drawing: Drawing, backward: bool, scale: float, size: tuple[int, int], top: float) -> "Picture":
     """Rows of the image from `top`, drawn larger and reduced."""
     from PIL import Image, ImageDraw
 
     factor = scale * SUPERSAMPLING
-    width, height = size
-    image = Image.new("RGB", (width * SUPERSAMPLING, height * SUPERSAMPLING), "white")
-    canvas, bottom = ImageDraw.Draw(image), top + height / scale
+    image = Image.new("RGB", (size[0] * SUPERSAMPLING, size[1] * SUPERSAMPLING), "white")
+    canvas, bottom = ImageDraw.Draw(image), top + size[1] / scale
+    color, width = (GRADIENT if backward else EDGE), round(EDGE_WIDTH * factor)
     for curve in drawing.curves:
         if curve[0][1] <= bottom and curve[-1][1] >= top:
-            _draw_edge(canvas, [(factor * x, factor * (y - top)) for x, y in _flatten(curve)], backward, factor)
+            points = [(factor * x, factor * (y - top)) for x, y in _flatten(curve)]
+            for line in _dashes(points, factor) if backward else [points]:
+                canvas.line(line, color, width, joint="curve")
+            (x, y), length = points[0 if backward else -1], (ARROW if backward else -ARROW) * factor
+            canvas.polygon(
+                [(x, y), (x - length / 2, y + length), (x + length / 2, y + length)], color
+            )  # ends vertically
     for box in drawing.boxes:
         if abs(box.center[1] - (top + bottom) / 2) <= (bottom - top + BOX_HEIGHT) / 2 + 2:
             _draw_box(canvas, box, top, factor)
@@ -89,14 +93,6 @@ def _flatten(curve: list[Pixel], steps: int = 16) -> list[Pixel]:
             x, y = (sum(w * corner[axis] for w, corner in zip(weights, corners)) for axis in (0, 1))
             points.append((x, y))
     return points
-
-
-def _draw_edge(canvas: "Canvas", points: list[Pixel], backward: bool, factor: float) -> None:
-    color, width = (GRADIENT if backward else EDGE), round(EDGE_WIDTH * factor)
-    for line in _dashes(points, factor) if backward else [points]:
-        canvas.line(line, color, width, joint="curve")
-    (x, y), length = points[0 if backward else -1], (ARROW if backward else -ARROW) * factor
-    canvas.polygon([(x, y), (x - length / 2, y + length), (x + length / 2, y + length)], color)  # the ends are vertical
 
 
 def _dashes(points: list[Pixel], factor: float) -> Iterator[list[Pixel]]:
