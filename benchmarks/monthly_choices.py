@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from unittest.mock import patch
 
 import torch
@@ -20,7 +20,7 @@ from torchcommodity.losses import pinball
 from torchcommodity.training import FitConfig, usable_symbols
 
 FIRST, LAST = 1990, 2009
-THEORY = "torchcommodity.training._averages.PRIOR"
+THEORY = "torchcommodity.training._calibration.RHO_PRIOR"
 DAILY = {"mix_prior": 63.0, "shape_prior": 20.0}
 
 
@@ -51,7 +51,7 @@ VARIANTS = (
 def losses(variant: Variant, panel: data.Panel) -> torch.Tensor:  # (T, H, N)
     """Pinball loss of every target; NaN without one."""
     config = FitConfig.for_frequency("monthly")
-    model: Any = config.model
+    model = config.model
     config = replace(config, model=replace(model, har=replace(model.har, **variant.settings)))
     with patch(THEORY, variant.theory):
         panel = panel if variant.averages else panel.with_averages([])

@@ -28,7 +28,7 @@ for line in lines:
         app(line, prog_name="torchcommodity")
     except SystemExit as end:
         print(line, end.code, file=sys.stderr)
-print("heavy:", sorted({"torch", "pandas", "numpy", "plotly", "lightning", "duckdb"} & set(sys.modules)))
+print("heavy:", sorted({"torch", "pandas", "numpy", "plotly", "lightning_fabric", "duckdb"} & set(sys.modules)))
 """
 
 

@@ -104,11 +104,11 @@ def test_pretrained_contexts_of_a_future_have_no_roll_returns(backtest_panel: Pa
     returns = returns[returns.isfinite()]
     torch.testing.assert_close(recorder.contexts[0].log().diff(), returns[-299:].float(), rtol=0, atol=1e-6)
     assert recorder.contexts[0][-1].item() == pytest.approx(inputs.prices[START, 0].item())
-    gaps = Har(1, CONFIG).adjust_rolls(*inputs.batch()).shift[0, START:]  # (10, H, N)
+    gaps = Har(1, CONFIG).adjust_rolls(inputs.unsqueeze()).shift[0, START:]  # (10, H, N)
     assert gaps.abs().max() > 0
     torch.testing.assert_close(result.quantiles[..., 9], gaps, rtol=0, atol=1e-6)  # the median of a random walk
     volatility = returns[-299:].std()
-    adjusted = Har(1, CONFIG).adjust_rolls(*inputs.batch())
+    adjusted = Har(1, CONFIG).adjust_rolls(inputs.unsqueeze())
     expected = torch.tensor(CONFIG.horizons) * volatility**2 + adjusted.gap_variance[0, START, :, 0]
     torch.testing.assert_close(result.variance[0, :, 0], expected, rtol=1e-4, atol=0)
     z = torch.special.ndtri(torch.tensor(0.95, dtype=torch.double))
@@ -254,7 +254,7 @@ def test_pretrained_is_a_row_of_a_backtest() -> None:
 def test_pretrained_real_futures_have_the_expected_gap_of_the_curve(futures: Panel) -> None:
     inputs = model_inputs(futures, ahead=21)
     result = pretrained(function, step=50)(inputs, len(futures) - 100, CONFIG)
-    gaps = Har(len(futures.symbols), CONFIG).adjust_rolls(*inputs.batch()).shift[0, -100::50]
+    gaps = Har(len(futures.symbols), CONFIG).adjust_rolls(inputs.unsqueeze()).shift[0, -100::50]
     median = result.quantiles[::50, ..., 9]
     assert median.isfinite().any()
     torch.testing.assert_close(median, torch.where(median.isnan(), torch.nan, gaps), atol=1e-5, rtol=0, equal_nan=True)

@@ -7,7 +7,7 @@ import pytest
 import torch
 from har_models import two_symbols
 
-from torchcommodity.models import MODELS, HarConfig, build_model, default_config
+from torchcommodity.models import MODELS, HarConfig, ModelInputs, build_model, default_config
 
 HAR = HarConfig(extra_terms=("VIX", "STOCKS"), extra_ratios=("STOCKS",))
 PRICES = two_symbols()[:, :300]
@@ -30,7 +30,9 @@ def test_extra_terms_are_variances_or_multiples_of_the_slow_one_and_nan_is_the_s
     har = build_model(replace(default_config("har-garch"), har=HAR), assets=2).har  # type: ignore[type-var]
     extra = EXTRA * torch.tensor([1.0, 2e4])
     extra[:, -1, 0, 0] = torch.nan
-    terms = har.variance_terms(har.adjust_rolls(PRICES, extra_variances=extra))[0, -1].detach()  # (H, N, K)
+    terms = har.variance_terms(har.adjust_rolls(ModelInputs(PRICES, extra_variances=extra)))[
+        0, -1
+    ].detach()  # (H, N, K)
     slow, vix, stocks = terms[..., 3], terms[..., -3], terms[..., -2]
     assert torch.equal(vix[0, 0], slow[0, 0])
     assert torch.equal(stocks[0, 0], slow[0, 0])

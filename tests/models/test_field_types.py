@@ -36,7 +36,7 @@ def test_config_rejects_another_type_in_every_field(config: Any) -> None:
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: HarConfig(horizons=21), "HarConfig: horizons must be a list, each entry an integer; got 21"),  # type: ignore[arg-type]
+        (lambda: HarConfig(horizons=21), "HarConfig: horizons must be a tuple, each entry an integer; got 21"),  # type: ignore[arg-type]
         (lambda: HarConfig(warmup=1.5), "HarConfig: warmup must be an integer; got 1.5"),  # type: ignore[arg-type]
         (lambda: HarConfig(cap=float("nan")), "HarConfig: cap must be positive; got nan"),
         (lambda: HarConfig(frequency="hourly"), "HarConfig: frequency must be one of daily, weekly, monthly"),  # type: ignore[arg-type]

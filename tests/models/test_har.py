@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from torchcommodity.models import Har, HarConfig, HarLstm
+from torchcommodity.models import Har, HarConfig, HarLstm, ModelInputs
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def test_har_quantiles_are_finite_after_the_warmup(prices: Tensor) -> None:
 
 
 def test_har_variance_terms_carry_over_missing_prices(prices: Tensor) -> None:
-    variances = Har(2).variance_terms(Har(2).adjust_rolls(prices))[0, :, 0, 0]
+    variances = Har(2).variance_terms(Har(2).adjust_rolls(ModelInputs(prices)))[0, :, 0, 0]
     torch.testing.assert_close(variances[401], variances[399])
 
 
@@ -36,7 +36,7 @@ def test_har_is_scale_invariant(prices: Tensor) -> None:
 
 def test_har_garch_term_is_the_mean_of_the_expected_variances(prices: Tensor) -> None:
     har = Har(2)
-    adjusted = har.adjust_rolls(prices)
+    adjusted = har.adjust_rolls(ModelInputs(prices))
     omega, alpha, beta = (x.tolist() for x in har.garch_parameters())
     terms = har.variance_terms(adjusted)[0, :, :, :, -2]
     for n in range(2):

@@ -39,7 +39,7 @@ def test_portfolio_train_with_too_few_rows_returns_the_untrained_model(panel: Pa
 def test_portfolio_train_config_rejects() -> None:
     with pytest.raises(ValueError, match=r"PortfolioTrainConfig: burn_in must be in \[0, window\); got burn_in=300"):
         PortfolioTrainConfig(burn_in=300)
-    with pytest.raises(ValueError, match="PortfolioTrainConfig: batch must be >= 1; got 0"):
+    with pytest.raises(ValueError, match="PortfolioTrainConfig: batch must be at least 1; got 0"):
         PortfolioTrainConfig(batch=0)
     with pytest.raises(ValueError, match=r"validation_fraction must be in \(0, 1\); got 1.5"):
         PortfolioTrainConfig(validation_fraction=1.5)

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from torchcommodity import data, forecast
-from torchcommodity.models import HarConfig
+from torchcommodity.models import HarConfig, ModelInputs
 from torchcommodity.training import fit_mix, pool_rows, standard_quantiles
 from torchcommodity.training._calibration import MIN_ROWS, PooledRows, own_quantiles, shrink_mix
 
@@ -13,7 +13,7 @@ from torchcommodity.training._calibration import MIN_ROWS, PooledRows, own_quant
 def test_fit_mix_recovers_non_negative_coefficients() -> None:
     panel = data.embedded(["WTI", "BRENT"]).between("2010-01-01", "2016-12-31")
     har = forecast.fit(panel).model.har
-    terms = har.variance_terms(har.adjust_rolls(panel.values.plain()[None]))[0, :, 0].detach()
+    terms = har.variance_terms(har.adjust_rolls(ModelInputs(panel.values.plain()[None])))[0, :, 0].detach()
     true = torch.tensor([0.3, 0.0, 0.2, 0.0, 0.4, 0.1, 0.0], dtype=torch.double)
     ahead = (5 * (terms * true).sum(-1)).sqrt()
     torch.testing.assert_close(fit_mix(pool_rows(terms, ahead, 5, scale=3)), true, atol=1e-6, rtol=0)

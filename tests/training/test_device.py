@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from torchcommodity import data, forecast
+from torchcommodity.opkit.arguments import operation
 from torchcommodity.portfolio import PortfolioTrainConfig
 from torchcommodity.scenarios import AdversarialConfig
 from torchcommodity.training import FitConfig, TrainConfig, fabric_device, limit_memory, resolve_device, to_device
@@ -27,48 +28,49 @@ def test_configs_reject_what_is_no_device(config: Callable[..., Any]) -> None:
 
 @pytest.mark.parametrize("device", ["", "cuda:", "cuda:x", "CUDA", "cpu,cuda", "tpu", 0, None])
 def test_resolve_device_rejects_what_is_no_device(device: Any) -> None:
-    with pytest.raises(ValueError, match="predict: device must be auto or a device of torch"):
-        resolve_device("predict", device)
+    with pytest.raises(ValueError, match="resolve_device: device must be auto or a device of torch"):
+        resolve_device(device)
 
 
 @no_gpu
 @pytest.mark.parametrize("device", ["cuda", "cuda:1", "mps", "xpu", "meta", torch.device("cuda", 3)])
 def test_resolve_device_rejects_what_this_machine_does_not_have(device: Any) -> None:
-    message = f"predict: device must be available on this machine, such as cpu or auto; got {device}"
+    message = f"resolve_device: device must be available on this machine, such as cpu or auto; got {device}"
     with pytest.raises(ValueError, match=re.escape(message)):
-        resolve_device("predict", device)
+        resolve_device(device)
 
 
 @no_gpu
 def test_resolve_device_auto_is_the_cpu_without_a_gpu() -> None:
-    assert resolve_device("predict", "auto") == torch.device("cpu")
+    assert resolve_device("auto") == torch.device("cpu")
 
 
 def test_resolve_device_auto_prefers_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     names: list[Any] = []
     monkeypatch.setattr(torch, "zeros", lambda size, device: names.append(device) or torch.empty(size))
-    resolve_device("predict", "auto")
+    resolve_device("auto")
     assert names == ["cuda"]
 
 
 def test_fabric_device_takes_one_gpu_by_index_and_all_of_torchrun(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torchcommodity.training._runtime.resolve_device", lambda _, name: torch.device(name))
-    assert fabric_device("train", "cuda:1") == {"accelerator": "cuda", "devices": [1]}
-    assert fabric_device("train", "cuda") == {"accelerator": "cuda", "devices": 1}
-    assert fabric_device("train", "cuda", processes=2) == {"accelerator": "cuda", "devices": 2}
-    with pytest.raises(ValueError, match="train: device must have no index under torchrun, such as cuda; got cuda:1"):
-        fabric_device("train", "cuda:1", processes=2)
+    monkeypatch.setattr("torchcommodity.training._runtime.resolve_device", torch.device)
+    assert fabric_device("cuda:1") == {"accelerator": "cuda", "devices": [1]}
+    assert fabric_device("cuda") == {"accelerator": "cuda", "devices": 1}
+    assert fabric_device("cuda", processes=2) == {"accelerator": "cuda", "devices": 2}
+    message = "train: device must have no index under torchrun, such as cuda; got cuda:1"
+    with operation("train"), pytest.raises(ValueError, match=message):
+        fabric_device("cuda:1", processes=2)
 
 
 def test_limit_memory_needs_a_gpu_and_a_share(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ValueError, match="serve: memory_fraction needs a GPU, such as --device cuda; got cpu"):
-        limit_memory("serve", torch.device("cpu"), 0.5)
-    with pytest.raises(ValueError, match=re.escape("serve: memory_fraction must be in (0, 1]; got 1.5")):
-        limit_memory("serve", torch.device("cuda", 0), 1.5)
+    with pytest.raises(ValueError, match="limit_memory: memory_fraction needs a GPU, such as --device cuda; got cpu"):
+        limit_memory(torch.device("cpu"), 0.5)
+    with pytest.raises(ValueError, match=re.escape("limit_memory: memory_fraction must be in (0, 1]; got 1.5")):
+        limit_memory(torch.device("cuda", 0), 1.5)
     limits: list[Any] = []
     monkeypatch.setattr(torch.cuda, "set_per_process_memory_fraction", lambda *arguments: limits.append(arguments))
-    limit_memory("serve", torch.device("cuda", 1), 0.25)
+    limit_memory(torch.device("cuda", 1), 0.25)
     assert limits == [(0.25, torch.device("cuda", 1))]
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from torchcommodity.data import Panel, to_panel
 from torchcommodity.models import HarConfig
+from torchcommodity.opkit.arguments import operation
 from torchcommodity.training import check_history, usable_symbols
 
 
@@ -18,14 +19,18 @@ def panel(lengths: dict[str, int]) -> Panel:
 
 
 def test_check_history_names_symbols_without_prices() -> None:
-    with pytest.raises(ValueError, match="fit: every symbol must have positive prices; got none for B"):
-        check_history("fit", panel({"A": 600, "B": 0}), HarConfig())
+    with (
+        operation("fit"),
+        pytest.raises(ValueError, match="fit: every symbol must have positive prices; got none for B"),
+    ):
+        check_history(panel({"A": 600, "B": 0}), HarConfig())
 
 
 def test_check_history_names_symbols_with_too_few_prices() -> None:
-    with pytest.raises(ValueError, match=r"tune: every symbol must have at least 505 positive prices .*; got B 504"):
-        check_history("tune", panel({"A": 600, "B": 504}), HarConfig())
-    check_history("tune", panel({"A": 600, "B": 505}), HarConfig())
+    message = r"tune: every symbol must have at least 505 positive prices .*; got B 504"
+    with operation("tune"), pytest.raises(ValueError, match=message):
+        check_history(panel({"A": 600, "B": 504}), HarConfig())
+    check_history(panel({"A": 600, "B": 505}), HarConfig())
 
 
 def test_usable_symbols_have_enough_prices() -> None:

@@ -7,10 +7,10 @@ from functools import partial
 from typing import Any
 from unittest import mock
 
-import lightning.fabric
+import lightning_fabric
 import torch
-from lightning.fabric.accelerators import CPUAccelerator
-from lightning.fabric.strategies import SingleDeviceStrategy
+from lightning_fabric.accelerators import CPUAccelerator
+from lightning_fabric.strategies import SingleDeviceStrategy
 
 from torchcommodity import data, forecast, optimize, portfolio, scenarios
 from torchcommodity.models import HarConfig, HarLstmConfig, PortfolioLstmConfig, ScenarioGanConfig
@@ -35,8 +35,8 @@ def fabric_on(device: torch.device) -> AbstractContextManager[Any]:
     """Fabric of the test device; Fabric knows "mps"."""
     if device.type == "mps":
         return nullcontext()
-    fabric = lightning.fabric.Fabric(strategy=SingleDeviceStrategy(device, DeviceAccelerator()), devices=1)
-    return mock.patch.object(lightning.fabric, "Fabric", return_value=fabric)
+    fabric = lightning_fabric.Fabric(strategy=SingleDeviceStrategy(device, DeviceAccelerator()), devices=1)
+    return mock.patch.object(lightning_fabric, "Fabric", return_value=fabric)
 
 
 def panel() -> data.Panel:

@@ -145,10 +145,10 @@ def update_check(device: torch.device) -> Iterator[str]:
     """Two live updates equal one call, bit for bit."""
     inputs = model_inputs(prices(), HAR.horizons[-1])
     model, past, first = move(forecaster("har-garch", inputs), device), Past({}), 100
-    values, rolls, _ = move(inputs.batch(), device)
+    inputs = ModelInputs(*move(inputs, device))
     with torch.no_grad():
-        model.update(past, values[:, :first], rolls[:, : first + HAR.horizons[-1]])
-        updated, whole = model.update(Past(past.tensors), values[:, first:], rolls[:, first:]), model(values, rolls)
+        model.update(past, inputs.before(first).unsqueeze())
+        updated, whole = model.update(Past(past.tensors), inputs.after(first).unsqueeze()), model(*inputs.batch())
     if not torch.equal(updated.cpu(), whole.cpu()):
         yield f"differs from one call by {(updated - whole).abs().cpu().max():.1e}"
 

@@ -19,9 +19,11 @@ def check_name(device: str | None) -> str | None:
 def check_available(device: str | None) -> None:
     """Raise ValueError for a device that this machine does not have, before slow work."""
     if device not in (None, "cpu"):
+        from torchcommodity.opkit.arguments import operation
         from torchcommodity.training import resolve_device
 
-        resolve_device("--device", str(device))
+        with operation("--device"):
+            resolve_device(str(device))
 
 
 Device = Annotated[

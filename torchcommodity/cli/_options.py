@@ -301,11 +301,13 @@ def read_settings(
     If `--model` and `--config` (TOML or a fitted model) both name a model, it must be the same. The defaults are those
     for the frequency of the prices.
     """
+    from torchcommodity.opkit.arguments import operation
     from torchcommodity.training import check_config
 
     settings = _model_settings(model, config, panel.frequency, default)
     names = None if horizons is None else parse_names(horizons, "--horizons")
-    return check_config("settings", settings, panel, names, None if levels is None else parse_levels(levels), symmetry)
+    with operation("settings"):
+        return check_config(settings, panel, names, None if levels is None else parse_levels(levels), symmetry)
 
 
 def _model_settings(model: str | None, config: Path | None, frequency: "Frequency", default: str) -> "FitConfig":

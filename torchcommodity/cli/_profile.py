@@ -103,10 +103,12 @@ def profile(
 def _fitted(path: Path, data: str, curve: Any, layout: Layout, rows: int, batch: int) -> tuple[Any, Any, None]:
     import torchcommodity.optimize as optimize
     from torchcommodity.forecast import Forecaster
+    from torchcommodity.opkit.arguments import operation
     from torchcommodity.training import check_no_extra_terms, model_inputs
 
     forecaster = Forecaster.load(path)
-    check_no_extra_terms("profile", forecaster.model.har.config, "profile a forecaster fitted without them")
+    with operation("profile"):
+        check_no_extra_terms(forecaster.model.har.config, "profile a forecaster fitted without them")
     panel = forecaster.align_panel(options.read_prices(data, ",".join(forecaster.symbols), curve=curve, layout=layout))
     inputs = model_inputs(panel, forecaster.horizons[-1])
     return forecaster, [optimize.benchmark_inputs(inputs, rows, batch, forecaster.horizons[-1])], None
@@ -115,9 +117,13 @@ def _fitted(path: Path, data: str, curve: Any, layout: Layout, rows: int, batch:
 def _move(model: Any, device: str) -> Any:
     """A forecaster, or a module of a function of the user's own, on a device; the profiler moves the batches."""
     from torchcommodity.forecast import Forecaster
+    from torchcommodity.opkit.arguments import operation
     from torchcommodity.training import resolve_device, to_device
 
-    return model.to(device) if isinstance(model, Forecaster) else to_device(model, resolve_device("profile", device))
+    if isinstance(model, Forecaster):
+        return model.to(device)
+    with operation("profile"):
+        return to_device(model, resolve_device(device))
 
 
 def _from_factory(factory: str) -> tuple[Any, Any, Any]:

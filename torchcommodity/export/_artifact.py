@@ -18,6 +18,7 @@ from torchcommodity.export._formats import aoti, onnx, pt2
 from torchcommodity.export._metadata import Metadata, make_metadata, parse_metadata
 from torchcommodity.export._other_torch import OtherTorchError, explain_other_torch
 from torchcommodity.forecast import Forecast, Forecaster, align_panel, check_warmup
+from torchcommodity.opkit.arguments import operation
 from torchcommodity.training import one_thread, resolve_device
 
 ZIP_MAGIC = b"PK\x03\x04"
@@ -52,7 +53,8 @@ class Artifact:
             ValueError: the file is damaged, truncated, or was not written by `export`; another version of torch wrote
                 it, whose graph this one cannot read; this machine has no such device, or the file does not run on it.
         """
-        target = resolve_device("Artifact.load", device)
+        with operation("Artifact.load"):
+            target = resolve_device(device)
         return cls._from_bytes(Path(path).read_bytes(), str(path), target)
 
     @classmethod

@@ -12,6 +12,7 @@ from torchcommodity.export._export_program import RawPriceForecaster, trace
 from torchcommodity.export._formats import aoti, onnx, pt2
 from torchcommodity.export._metadata import FORMATS, Format, Metadata, make_metadata
 from torchcommodity.forecast import Forecaster
+from torchcommodity.opkit.arguments import operation
 from torchcommodity.training import Progress, one_thread, resolve_device
 
 TOLERANCE: dict[Format, float] = {"pt2": 0.0, "aoti": 1e-5, "onnx": 1e-5}  # of a log-return
@@ -20,6 +21,7 @@ ENDINGS: dict[str, Format] = {".aoti.pt2": "aoti", ".pt2": "pt2", ".onnx": "onnx
 STAGE: dict[Format, str] = {"pt2": "writing the graph", "aoti": "compiling the graph", "onnx": "converting the graph"}
 
 
+@operation("export")
 @torch.no_grad()
 def export(
     forecaster: Forecaster,
@@ -79,7 +81,7 @@ def export(
             "export: the forecaster was fitted with a futures curve, which an artifact does not take; pass "
             "without_curve=True (--without-curve) to expect the past roll gaps instead"
         )
-    target = resolve_device("export", device)
+    target = resolve_device(device)
     check_format("export", format, target)
     {"pt2": pt2, "aoti": aoti, "onnx": onnx}[format].check_available()
     metadata, graph = make_metadata(forecaster, format), RawPriceForecaster(forecaster.to("cpu"))

@@ -86,7 +86,7 @@ def make_metadata(forecaster: Forecaster, format: Format) -> Metadata:
         ValueError: the forecaster was fitted with covariates.
     """
     remedy = "an artifact takes prices only: fit without them, or use Forecaster.predict with covariates"
-    check_no_extra_terms("export", forecaster.model.har.config, remedy)
+    check_no_extra_terms(forecaster.model.har.config, remedy)
     sources = forecaster.sources
     return Metadata(
         format=format,

@@ -18,6 +18,7 @@ from torchcommodity.data import (
 from torchcommodity.forecast._baselines import baselines as default_baselines
 from torchcommodity.forecast._score import Backtest
 from torchcommodity.models import HarConfig, model_name
+from torchcommodity.opkit.arguments import operation
 from torchcommodity.training import (
     LOCAL,
     Baseline,
@@ -40,6 +41,7 @@ from torchcommodity.training import (
 TEST_YEARS = {"daily": 7, "weekly": 7, "monthly": 20}
 
 
+@operation("backtest")
 @one_thread()
 def backtest(
     prices: Any,
@@ -94,16 +96,14 @@ def backtest(
     """
     panel = to_panel(prices, operation="backtest").drop_empty_rows()
     check_not_synthetic("backtest", panel)
-    config = add_extra_terms(
-        "backtest", check_config("backtest", config, panel, horizons, levels, symmetry), covariates
-    )
+    config = add_extra_terms(check_config(config, panel, horizons, levels, symmetry), covariates)
     if refit_network < 1:
         raise ValueError(f"backtest: refit_network must be at least 1; got {refit_network}")
-    check_history("backtest", panel, config.model.har, allow_short=True)
+    check_history(panel, config.model.har, allow_short=True)
     baselines = default_baselines(panel.frequency) if baselines is None else baselines
     blocks = _test_blocks(panel.dates, first_year, config.model.har)
-    check_past("backtest", panel, config.model.har, rows=blocks[0].start)
-    extra = covariate_variances("backtest", panel, config.model.har, covariates)
+    check_past(panel, config.model.har, rows=blocks[0].start)
+    extra = covariate_variances(panel, config.model.har, covariates)
     inputs = model_inputs(panel, config.model.har.horizons[-1], extra)
     years = [(str(panel.dates[test.start])[:4], test) for test in blocks]
     folds = [

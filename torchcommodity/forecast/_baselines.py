@@ -72,7 +72,9 @@ def har(inputs: ModelInputs, start: int, config: HarConfig) -> Prediction:
     """HAR mix of EWMA variances and the long-run variance by non-negative least squares, without GARCH and rolls."""
     prices = inputs.prices
     model = Har(prices.shape[1], config)
-    terms = model.variance_terms(model.adjust_rolls(prices[None]))[0][..., : len(config.halflives) + 1].detach()
+    terms = model.variance_terms(model.adjust_rolls(ModelInputs(prices[None])))[0][
+        ..., : len(config.halflives) + 1
+    ].detach()
     past = targets(prices[:start], config.horizons)
     columns = []
     for i, h in enumerate(config.horizons):

@@ -18,6 +18,7 @@ from torchcommodity.forecast._backtest import TEST_YEARS, backtest
 from torchcommodity.forecast._fit import fit
 from torchcommodity.forecast._forecaster import Forecaster
 from torchcommodity.forecast._summary import BacktestSummary, summarize
+from torchcommodity.opkit.arguments import operation
 from torchcommodity.training import LOCAL, Executor, FitConfig, Progress, check_config, resolve_device, to_toml
 
 MAX_FILES = 200
@@ -29,6 +30,7 @@ MIN_ROWS = {"daily": 20, "weekly": 4, "monthly": 1}  # a last year with no more 
 T = TypeVar("T")
 
 
+@operation("fit")
 def cached_fit(
     prices: Any,
     config: FitConfig | None = None,
@@ -43,8 +45,8 @@ def cached_fit(
     code of this package. Arguments and errors are those of `fit`.
     """
     panel = to_panel(prices, operation="fit")
-    config = check_config("fit", config, panel)
-    resolve_device("fit", config.train.device)
+    config = check_config(config, panel)
+    resolve_device(config.train.device)
     return load_or_compute(
         f"{cache_key(panel, config, seed, 'forecaster', covariates)}.safetensors",
         Forecaster.load,
@@ -53,6 +55,7 @@ def cached_fit(
     )
 
 
+@operation("backtest")
 def cached_backtest(
     prices: Any,
     config: FitConfig | None = None,
@@ -73,7 +76,7 @@ def cached_backtest(
         ValueError: no symbol has enough history; what `backtest` raises.
     """
     panel = to_panel(prices, operation="backtest")
-    config = check_config("backtest", config, panel)
+    config = check_config(config, panel)
     symbols, (first, last) = backtest_span(panel, first_year)
     excluded = tuple(symbol for symbol in panel.symbols if symbol not in symbols)
     panel = panel.select(symbols).between(None, f"{last}-12-31")

@@ -19,6 +19,7 @@ from torchcommodity.data import (
 from torchcommodity.forecast._forecaster import Forecaster
 from torchcommodity.forecast._forecaster_file import FitRecord
 from torchcommodity.models import build_model, model_name
+from torchcommodity.opkit.arguments import operation
 from torchcommodity.training import (
     FitConfig,
     Progress,
@@ -39,6 +40,7 @@ from torchcommodity.training import (
 )
 
 
+@operation("fit")
 @one_thread()
 def fit(
     prices: Any,
@@ -95,11 +97,11 @@ def fit(
     panel = to_panel(prices, operation="fit").drop_empty_rows()
     check_not_synthetic("fit", panel)
     panel = panel if through is None else panel.between(None, through)
-    config = add_extra_terms("fit", check_config("fit", config, panel, horizons, levels, symmetry), covariates)
-    resolve_device("fit", config.train.device)  # also for a model without a network, which trains nothing
-    check_history("fit", panel, config.model.har)
-    check_past("fit", panel, config.model.har, rows=len(panel))
-    extra = covariate_variances("fit", panel, config.model.har, covariates)
+    config = add_extra_terms(check_config(config, panel, horizons, levels, symmetry), covariates)
+    resolve_device(config.train.device)  # also for a model without a network, which trains nothing
+    check_history(panel, config.model.har)
+    check_past(panel, config.model.har, rows=len(panel))
+    extra = covariate_variances(panel, config.model.har, covariates)
     inputs = model_inputs(panel, config.model.har.horizons[-1], extra)
     model = build_model(config.model, len(panel.symbols), seed)
     options = RunOptions(progress, checkpoint, checkpoint_seconds, tensorboard)

@@ -28,7 +28,7 @@ from torchcommodity.forecast._forecaster_file import FitRecord, forecaster_bytes
 from torchcommodity.forecast._history import PriceRange, align_panel
 from torchcommodity.forecast._live import LivePast, LiveState, append_rows, pack_state, unpack_state
 from torchcommodity.forecast._simulation import Simulation
-from torchcommodity.models import model_name
+from torchcommodity.models import HarGarch, HarNetwork, model_name
 from torchcommodity.opkit import Past
 from torchcommodity.opkit.arguments import check_integer, current_operation, operation
 from torchcommodity.scenarios import filtered_historical_simulation
@@ -55,7 +55,7 @@ class Forecaster:
         sources: provenance of the training prices, as in `Panel.sources`, without the time of retrieval.
     """
 
-    model: Any
+    model: HarNetwork
     symbols: tuple[str, ...]
     record: FitRecord
     contracts: tuple[str | None, ...] = ()
@@ -67,27 +67,24 @@ class Forecaster:
     @property
     def horizons(self) -> tuple[int, ...]:
         """Horizons in rows."""
-        horizons: tuple[int, ...] = self.model.har.config.horizons
-        return horizons
+        return self.model.har.config.horizons
 
     @property
     def frequency(self) -> Frequency:
         """Of the prices: what a row is."""
-        frequency: Frequency = self.model.har.config.frequency
-        return frequency
+        return self.model.har.config.frequency
 
     @property
     def levels(self) -> tuple[float, ...]:
         """Quantile levels."""
-        levels: tuple[float, ...] = self.model.har.config.levels
-        return levels
+        return self.model.har.config.levels
 
     @property
     def device(self) -> torch.device:
         """Device of the model, on which `predict` computes."""
-        device: torch.device = self.model.har.mix.device
-        return device
+        return self.model.har.mix.device
 
+    @operation("to")
     def to(self, device: str | torch.device) -> "Forecaster":
         """The forecaster with its model on a device: a copy, unless it is there already.
 
@@ -106,7 +103,7 @@ class Forecaster:
             >>> forecast.fit(wti).to("cpu").predict(wti)
             Forecast(WTI; from 2018-12-28; horizons 5, 21, 63, 126; 19 levels)
         """
-        target = resolve_device("to", device)
+        target = resolve_device(device)
         return self if target == self.device else replace(self, model=to_device(copy.deepcopy(self.model), target))
 
     @operation("predict")
@@ -218,10 +215,10 @@ class Forecaster:
         forecaster = self.to("cpu")
         panel = forecaster.align_panel(to_panel(prices, operation="start"))
         past = Past({})
-        if forecaster._has_update:
-            forecaster.model.eval().update(past, *forecaster._inputs(panel, covariates).batch())
+        if isinstance(forecaster.model, HarGarch):
+            forecaster.model.eval().update(past, forecaster._inputs(panel, covariates).unsqueeze())
         live = LivePast(panel, panel.dates, PriceRange.of(panel.values.plain()), past)
-        return pack_state(live, forecaster.checksum, all_rows=not forecaster._has_update)
+        return pack_state(live, forecaster.checksum, all_rows=not isinstance(forecaster.model, HarGarch))
 
     @operation("step")
     @one_thread()
@@ -259,22 +256,17 @@ class Forecaster:
             raise ValueError("step: prices must have a row with a price; got none: skip rows without any")
         price_range = before.price_range.join(PriceRange.of(panel.values.plain()[first:]))
         forecaster._check_warmup(price_range)
-        inputs, model = forecaster._inputs(panel, covariates).batch(), forecaster.model.eval()
-        if forecaster._has_update:
-            log_returns = model.update(before.past, *(None if x is None else x[:, first:] for x in inputs))[0]
+        inputs, model = forecaster._inputs(panel, covariates), forecaster.model.eval()
+        if isinstance(model, HarGarch):
+            log_returns = model.update(before.past, inputs.after(first).unsqueeze())[0]
         else:
-            log_returns = model(*inputs)[0]
+            log_returns = model(*inputs.batch())[0]
         dates, panel = np.concatenate([before.dates, panel.dates[first:]]), forecaster._with_findings(panel, covariates)
         after = LivePast(panel, dates, price_range, before.past)
         return (
-            pack_state(after, forecaster.checksum, all_rows=not forecaster._has_update),
+            pack_state(after, forecaster.checksum, all_rows=not isinstance(model, HarGarch)),
             Forecast.from_log_returns(panel, self.horizons, self.levels, log_returns, dates),
         )
-
-    @property
-    def _has_update(self) -> bool:
-        """Whether the model keeps a state of fixed size instead of rows, see `step`."""
-        return hasattr(self.model, "update")
 
     def _inputs(self, panel: Panel, covariates: VarianceSource | None) -> ModelInputs:
         """Inputs of the model from an aligned panel.
@@ -291,8 +283,7 @@ class Forecaster:
                     f"{fitted.transform!r}; got {transform!r}"
                 )
         har = self.model.har.config
-        extra = covariate_variances(current_operation(), panel, har, covariates)
-        return model_inputs(panel, har.horizons[-1], extra)
+        return model_inputs(panel, har.horizons[-1], covariate_variances(panel, har, covariates))
 
     def _check_warmup(self, price_range: PriceRange) -> None:
         try:

@@ -1,12 +1,11 @@
 """Record of a fit, and the file of a fitted forecaster."""
 
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import torch
 
 from torchcommodity.data import CovariateSpec, PriceStatistics
-from torchcommodity.models import build_model, model_config, model_name
+from torchcommodity.models import HarNetwork, build_model, model_config, model_name
 from torchcommodity.nn import to_int8
 from torchcommodity.training import parse_tensor_file, tensor_file_bytes
 
@@ -36,7 +35,7 @@ class FitRecord:
 
 
 def forecaster_bytes(
-    model: Any, symbols: tuple[str, ...], record: FitRecord, contracts: Contracts, sources: Sources
+    model: HarNetwork, symbols: tuple[str, ...], record: FitRecord, contracts: Contracts, sources: Sources
 ) -> bytes:
     """Content of the file."""
     metadata = {
@@ -49,7 +48,7 @@ def forecaster_bytes(
     return tensor_file_bytes(FORMAT, model.state_dict(), metadata)
 
 
-def parse_forecaster(content: bytes, label: str) -> tuple[Any, tuple[str, ...], FitRecord, Contracts, Sources]:
+def parse_forecaster(content: bytes, label: str) -> tuple[HarNetwork, tuple[str, ...], FitRecord, Contracts, Sources]:
     """Arguments of a `Forecaster` from the content of its file.
 
     Raises:

@@ -47,7 +47,7 @@ class PretrainedModel:
         rows, levels = slice(start, T, self.step), tuple(sorted({*config.levels, *INTERVAL}))
         returns = self._quantiles(inputs, range(*rows.indices(T)), replace(config, levels=levels))
         variance = implied_variance(returns, levels)
-        adjusted = Har(N, config).adjust_rolls(*inputs.batch())
+        adjusted = Har(N, config).adjust_rolls(inputs.unsqueeze())
         shift, gap_variance = adjusted.shift[0, rows], adjusted.gap_variance[0, rows]
         scale = (1 + gap_variance / variance.clamp(min=config.floor)).sqrt()
         quantiles = shift.unsqueeze(-1) + scale.unsqueeze(-1) * returns

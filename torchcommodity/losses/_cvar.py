@@ -3,8 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from torchcommodity.losses._moments import check_numbers, check_returns, reduce_rows
-from torchcommodity.losses._reduction import Reduction
+from torchcommodity.losses._reduction import Reduction, check_numbers, check_returns, reduce_rows
 from torchcommodity.opkit.arguments import check_number, raise_invalid
 
 

@@ -4,8 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from torchcommodity.losses._moments import check_returns, reduce_rows
-from torchcommodity.losses._reduction import Reduction
+from torchcommodity.losses._reduction import Reduction, check_returns, reduce_rows
 
 
 def drawdown_loss(

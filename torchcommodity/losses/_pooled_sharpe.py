@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, distributed
 
-from torchcommodity.losses._moments import check_numbers, check_returns, count_mean_squares
+from torchcommodity.losses._reduction import check_numbers, check_returns, count_mean_squares
 from torchcommodity.losses._sharpe import EPSILON
 from torchcommodity.opkit.arguments import raise_invalid
 
@@ -86,7 +86,8 @@ class PooledSharpe:
         zeros = torch.where(valid, returns - returns.detach(), 0.0)  # 0, with the gradient of the returns
         coefficients = torch.where(valid, mean_term + deviation_term * (returns.detach() - mean), 0.0)
         share = -(mean - self.risk_free) / scale * moments[0].item() / count
-        return share + self._processes() * (coefficients * zeros).sum()
+        processes = distributed.get_world_size() if self.averaged and _is_distributed() else 1
+        return share + processes * (coefficients * zeros).sum()
 
     def _next_moments(self, returns: Tensor) -> Tensor:
         """Moments collected for this microbatch, after a check that the second pass agrees with the first."""
@@ -109,9 +110,6 @@ class PooledSharpe:
             self._pooled = _merge(_gather(_merge(torch.stack(self._collected)), device))
         count, mean, squares = self._pooled.tolist()
         return count, mean, (squares / max(count - int(self.unbiased), 1)) ** 0.5
-
-    def _processes(self) -> int:
-        return distributed.get_world_size() if self.averaged and _is_distributed() else 1
 
 
 def _moments(returns: Tensor) -> Tensor:  # (..., T) -> (3,)

@@ -2,8 +2,14 @@
 
 from torch import Tensor, nn
 
-from torchcommodity.losses._moments import check_numbers, check_returns, count_mean_squares, reduce_rows, safe_sqrt
-from torchcommodity.losses._reduction import Reduction
+from torchcommodity.losses._reduction import (
+    Reduction,
+    check_numbers,
+    check_returns,
+    count_mean_squares,
+    reduce_rows,
+    safe_sqrt,
+)
 from torchcommodity.opkit.arguments import raise_invalid
 
 EPSILON = 1e-4  # one basis point of volatility per row: without it the ratio of constant returns is 0 / 0

@@ -3,8 +3,14 @@
 import torch
 from torch import Tensor, nn
 
-from torchcommodity.losses._moments import check_numbers, check_returns, count_mean_squares, reduce_rows, safe_sqrt
-from torchcommodity.losses._reduction import Reduction
+from torchcommodity.losses._reduction import (
+    Reduction,
+    check_numbers,
+    check_returns,
+    count_mean_squares,
+    reduce_rows,
+    safe_sqrt,
+)
 from torchcommodity.losses._sharpe import EPSILON
 from torchcommodity.opkit.arguments import raise_invalid
 

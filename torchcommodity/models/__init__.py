@@ -1,15 +1,18 @@
 """Forecasters, the portfolio model and the scenario GAN: for each, a frozen config and a Module."""
 
-from torchcommodity.models._config_from_dict import config_from_dict as config_from_dict
-from torchcommodity.models._field_types import check_fields as check_fields
-from torchcommodity.models._frequency import Frequency as Frequency
+from torchcommodity.models._config_fields import Bounds as Bounds
+from torchcommodity.models._config_fields import NonNegativeFloat as NonNegativeFloat
+from torchcommodity.models._config_fields import check_fields as check_fields
+from torchcommodity.models._config_fields import config_from_dict as config_from_dict
 from torchcommodity.models._garch_lstm import GarchLstm as GarchLstm
 from torchcommodity.models._garch_lstm import GarchLstmConfig as GarchLstmConfig
 from torchcommodity.models._har import Har as Har
 from torchcommodity.models._har import HarOutput as HarOutput
 from torchcommodity.models._har_attention import HarAttention as HarAttention
 from torchcommodity.models._har_attention import HarAttentionConfig as HarAttentionConfig
+from torchcommodity.models._har_config import Frequency as Frequency
 from torchcommodity.models._har_config import HarConfig as HarConfig
+from torchcommodity.models._har_config import ModelConfig as ModelConfig
 from torchcommodity.models._har_garch import HarGarch as HarGarch
 from torchcommodity.models._har_garch import HarGarchConfig as HarGarchConfig
 from torchcommodity.models._har_lltm import HarLltm as HarLltm
@@ -18,32 +21,35 @@ from torchcommodity.models._har_lstm import HarLstm as HarLstm
 from torchcommodity.models._har_lstm import HarLstmConfig as HarLstmConfig
 from torchcommodity.models._har_mlp_lstm import HarMlpLstm as HarMlpLstm
 from torchcommodity.models._har_mlp_lstm import HarMlpLstmConfig as HarMlpLstmConfig
+from torchcommodity.models._har_network import HarNetwork as HarNetwork
+from torchcommodity.models._har_network import learned_parameters as learned_parameters
 from torchcommodity.models._har_orthogonal_lstm import HarOrthogonalLstm as HarOrthogonalLstm
 from torchcommodity.models._har_orthogonal_lstm import HarOrthogonalLstmConfig as HarOrthogonalLstmConfig
 from torchcommodity.models._har_regime import HarRegime as HarRegime
 from torchcommodity.models._har_regime import HarRegimeConfig as HarRegimeConfig
 from torchcommodity.models._har_tcn import HarTcn as HarTcn
 from torchcommodity.models._har_tcn import HarTcnConfig as HarTcnConfig
-from torchcommodity.models._learned_parameters import learned_parameters as learned_parameters
-from torchcommodity.models._own_rows import OwnRows as OwnRows
-from torchcommodity.models._own_rows import own_rows as own_rows
+from torchcommodity.models._inputs import ModelInputs as ModelInputs
+from torchcommodity.models._inputs import to_device as to_device
 from torchcommodity.models._portfolio_lstm import PortfolioInputs as PortfolioInputs
 from torchcommodity.models._portfolio_lstm import PortfolioLstm as PortfolioLstm
 from torchcommodity.models._portfolio_lstm import PortfolioLstmConfig as PortfolioLstmConfig
 from torchcommodity.models._registry import MODELS as MODELS
-from torchcommodity.models._registry import ModelConfig as ModelConfig
 from torchcommodity.models._registry import ModelEntry as ModelEntry
 from torchcommodity.models._registry import build_model as build_model
 from torchcommodity.models._registry import default_config as default_config
 from torchcommodity.models._registry import model_config as model_config
 from torchcommodity.models._registry import model_entry as model_entry
 from torchcommodity.models._registry import model_name as model_name
+from torchcommodity.models._returns import OwnRows as OwnRows
+from torchcommodity.models._returns import own_rows as own_rows
 from torchcommodity.models._scenario_gan import ScenarioCritic as ScenarioCritic
 from torchcommodity.models._scenario_gan import ScenarioGanConfig as ScenarioGanConfig
 from torchcommodity.models._scenario_gan import ScenarioGenerator as ScenarioGenerator
 
 __all__ = [
     "MODELS",
+    "Bounds",
     "Frequency",
     "GarchLstm",
     "GarchLstmConfig",
@@ -59,6 +65,7 @@ __all__ = [
     "HarLstmConfig",
     "HarMlpLstm",
     "HarMlpLstmConfig",
+    "HarNetwork",
     "HarOrthogonalLstm",
     "HarOrthogonalLstmConfig",
     "HarOutput",
@@ -68,6 +75,8 @@ __all__ = [
     "HarTcnConfig",
     "ModelConfig",
     "ModelEntry",
+    "ModelInputs",
+    "NonNegativeFloat",
     "OwnRows",
     "PortfolioInputs",
     "PortfolioLstm",
@@ -84,4 +93,5 @@ __all__ = [
     "model_entry",
     "model_name",
     "own_rows",
+    "to_device",
 ]

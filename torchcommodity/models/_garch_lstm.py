@@ -1,41 +1,29 @@
 """GARCH-LSTM: the econometric scale of `Har`, corrected by an LSTM over learnable volatilities and indicators."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Annotated
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from torchcommodity import nn as layers
-from torchcommodity.models._field_types import check_fields
-from torchcommodity.models._har import Har, HarOutput
-from torchcommodity.models._har_config import HarConfig
-from torchcommodity.models._network import (
-    correction_head,
-    from_sequences,
-    roll_adjusted_index,
-    to_sequences,
-    zero_nonfinite,
-)
+from torchcommodity.models._config_fields import Bounds, PositiveFloats, PositiveInt
+from torchcommodity.models._har import HarOutput
+from torchcommodity.models._har_config import ModelConfig
+from torchcommodity.models._har_network import HarNetwork, correction_head, roll_adjusted_index, zero_nonfinite
 
 
 @dataclass(frozen=True)
-class GarchLstmConfig:
+class GarchLstmConfig(ModelConfig):
     """Settings of `GarchLstm`; half-lives, persistence and reaction are initial values of learned parameters."""
 
-    har: HarConfig = field(default_factory=HarConfig)
-    halflives: tuple[float, ...] = (5.0, 21.0, 63.0)  # rows with a return
-    persistence: float = 0.97  # alpha + beta
-    reaction: float = 0.08  # alpha / (alpha + beta)
-    hidden: int = 8
-
-    def __post_init__(self) -> None:
-        check_fields(self, positive=("halflives", "hidden"))
-        for name in ("persistence", "reaction"):
-            if not 0 < getattr(self, name) < 1:
-                raise ValueError(f"GarchLstmConfig: {name} must be in (0, 1); got {getattr(self, name)}")
+    halflives: PositiveFloats = (5.0, 21.0, 63.0)  # rows with a return
+    persistence: Annotated[float, Bounds(gt=0, lt=1)] = 0.97  # alpha + beta
+    reaction: Annotated[float, Bounds(gt=0, lt=1)] = 0.08  # alpha / (alpha + beta)
+    hidden: PositiveInt = 8
 
 
-class GarchLstm(nn.Module):
+class GarchLstm(HarNetwork):
     """Raw prices (B, T, N) to quantiles (B, H, N, Q) of the cumulative log-return after the last row.
 
         s_k = nn.EwmVolatility, g^2 = next variance of nn.GarchVariance     returns over their long-run deviation
@@ -52,32 +40,21 @@ class GarchLstm(nn.Module):
         torch.Size([1, 4, 1, 19])
     """
 
+    config: GarchLstmConfig
+
     def __init__(self, assets: int, config: GarchLstmConfig = GarchLstmConfig()) -> None:
-        super().__init__()
-        self.config = config
-        self.har = Har(assets, config.har)
+        super().__init__(assets, config)
         self.volatility = layers.EwmVolatility(config.halflives)
         self.garch = layers.GarchVariance(assets, 1.0, config.persistence, config.reaction)
         self.indicators = layers.Indicators()
         width = config.har.features + len(config.halflives) + 3
         self.lstm = layers.LSTM(width, config.hidden, batch_first=True)
-        self.head = correction_head(config.hidden, len(config.har.horizons))
-
-    def forward(
-        self,
-        prices: Tensor,
-        rolls: Tensor | None = None,
-        curve: Tensor | None = None,
-        extra_variances: Tensor | None = None,
-    ) -> Tensor:
-        """Quantiles (B, H, N, Q) after the last row."""
-        har_output = self.har(prices, rolls, curve, extra_variances)
-        return self.har.last_quantiles(har_output, self.correction(har_output))
+        self.head = correction_head(config.hidden, config)
 
     def correction(self, har_output: HarOutput) -> Tensor:  # (B, T, H, N)
         """Raw correction of log sigma at every row."""
         features = torch.cat([har_output.features, self.volatility_features(har_output)], -1)
-        return from_sequences(self.head(self.lstm(to_sequences(features, self.head))[0]), har_output).mT
+        return self.from_sequences(self.head(self.lstm(self.to_sequences(features))[0])).mT
 
     def volatility_features(self, har_output: HarOutput) -> Tensor:  # (B, T, N, K + 3)
         """Volatility ratios, and indicators in units of volatility; zero during warm-up."""

@@ -14,10 +14,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from torchcommodity.models._averages import last_innovations
-from torchcommodity.models._extra_terms import check_extra_variances, extra_terms
 from torchcommodity.models._har_config import HarConfig
-from torchcommodity.models._own_rows import OwnRows, own_rows, return_paths
+from torchcommodity.models._inputs import ModelInputs, check_inputs
+from torchcommodity.models._returns import OwnRows, last_innovations, own_rows, return_paths
 from torchcommodity.models._rolls import GapPriors, curve_shift, list_rolls, rolls_ahead, rolls_passed, tail
 from torchcommodity.nn import PERSISTENCE
 from torchcommodity.opkit import Past
@@ -122,7 +121,8 @@ class Har(nn.Module):
             ValueError: a shape or dtype is wrong, or `rolls` ends before the longest horizon.
         """
         past = past or Past()
-        adjusted = self.adjust_rolls(prices, rolls, curve, extra_variances, last_rows=last_rows, past=past)
+        inputs = ModelInputs(prices, rolls, curve, extra_variances)
+        adjusted = self.adjust_rolls(inputs, last_rows=last_rows, past=past)
         own = own_rows(adjusted.returns)
         terms = self.variance_terms(adjusted, past, own)
         features, log_scale = self.features(adjusted.returns, terms, past, own), self.mix_variances(terms).log() / 2
@@ -159,23 +159,17 @@ class Har(nn.Module):
         return returns.clamp(-self.config.cap, self.config.cap)
 
     def adjust_rolls(
-        self,
-        prices: Tensor,
-        rolls: Tensor | None = None,
-        curve: Tensor | None = None,
-        extra_variances: Tensor | None = None,
-        *,
-        last_rows: int | None = None,
-        past: Past | None = None,
+        self, inputs: ModelInputs, *, last_rows: int | None = None, past: Past | None = None
     ) -> AdjustedReturns:
         """Returns without the gaps of contract rolls, and the effect of the upcoming rolls at the last rows.
 
         The curve gives the gaps that it prices. Any other gap is expected to be the mean of the symbol's past gaps of
-        that month, shrunk to zero unless they differ by month, see `rolls_ahead`, and adds its own variance.
+        that month, shrunk to zero unless they differ by month, see `rolls_ahead`, and adds its own variance. The inputs
+        are those of `forward`, with their batch axis.
         """
-        self._check(prices, rolls, curve)
-        check_extra_variances(extra_variances, prices, len(self.config.horizons), self.config.extra_terms)
-        extra = None if extra_variances is None else tail(extra_variances, last_rows)
+        check_inputs(inputs, self.assets, self.config)
+        prices, rolls, curve, extra, _ = inputs
+        extra = None if extra is None else tail(extra, last_rows)
         past = past or Past()
         returns, (B, T, N) = self.returns(prices, past), prices.shape
         if rolls is None:
@@ -212,8 +206,8 @@ class Har(nn.Module):
         garch = self._garch_term(own or own_rows(returns), rows, past)
         terms = torch.stack([*(tail(v, rows).unsqueeze(-2).expand_as(garch) for v in shared), garch], -1)
         if adjusted.extra_variances is not None:
-            slow, names = terms[..., len(self.config.halflives) - 1], self.config.extra_terms
-            terms = torch.cat([terms, extra_terms(adjusted.extra_variances, slow, names, self.config.extra_ratios)], -1)
+            slow = terms[..., len(self.config.halflives) - 1]
+            terms = torch.cat([terms, self._extra_terms(adjusted.extra_variances, slow)], -1)
         horizons = returns.new_tensor(self.config.horizons)[:, None]
         gaps = (adjusted.gap_variance / horizons).unsqueeze(-1)
         warm = tail(adjusted.observations >= self.config.warmup, rows)[..., None, :, None]
@@ -274,18 +268,9 @@ class Har(nn.Module):
         share = (1 - persistence**steps) / ((1 - persistence) * steps)
         return long_run + share * (next_variance - long_run).unsqueeze(-2)
 
-    def _check(self, prices: Tensor, rolls: Tensor | None, curve: Tensor | None) -> None:
-        if prices.dim() != 3 or prices.shape[-1] != self.assets or not prices.is_floating_point():
-            got = f"{tuple(prices.shape)} of {prices.dtype}"
-            raise ValueError(f"Har: prices must be floating point (B, T, N) with N={self.assets}; got {got}")
-        if curve is not None and (rolls is None or curve.shape[:-1] != prices.shape):
-            got = f"{tuple(curve.shape)} with prices {tuple(prices.shape)} and {'no ' if rolls is None else ''}rolls"
-            raise ValueError(f"Har: curve must be (B, T, N, C) with prices (B, T, N) and rolls; got {got}")
-        if rolls is None:
-            return
-        B, T, N = prices.shape
-        if rolls.dtype != torch.int64 or rolls.dim() != 3 or rolls.shape[0] != B or rolls.shape[2] != N:
-            raise ValueError(f"Har: rolls must be int64 (B, T + A, N); got {tuple(rolls.shape)} of {rolls.dtype}")
-        min_rows = T + self.config.horizons[-1]
-        if rolls.shape[1] < min_rows:
-            raise ValueError(f"Har: rolls must reach the longest horizon, {min_rows} rows; got {rolls.shape[1]}")
+    def _extra_terms(self, extra: Tensor, slow: Tensor) -> Tensor:  # (B, L, H, N, X), (B, L, H, N) -> (B, L, H, N, X)
+        """Variances per row: `extra_ratios` are multiples of the slow variance, which also stands for NaN."""
+        ratios = [name in self.config.extra_ratios for name in self.config.extra_terms]
+        slow = slow.unsqueeze(-1)
+        terms = extra.to(slow) * torch.where(torch.tensor(ratios, device=extra.device), slow, 1.0)
+        return torch.where(terms.isfinite(), terms, slow)

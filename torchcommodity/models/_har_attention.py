@@ -1,33 +1,32 @@
 """HAR-attention: the econometric scale of `Har`, corrected by an LSTM with attention across symbols."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from torchcommodity import nn as layers
-from torchcommodity.models._field_types import check_fields
-from torchcommodity.models._har import Har, HarOutput
-from torchcommodity.models._har_config import HarConfig
-from torchcommodity.models._network import correction_head, from_sequences, to_sequences
+from torchcommodity.models._config_fields import PositiveInt
+from torchcommodity.models._har import HarOutput
+from torchcommodity.models._har_config import ModelConfig
+from torchcommodity.models._har_network import HarNetwork, correction_head
 
 
 @dataclass(frozen=True)
-class HarAttentionConfig:
+class HarAttentionConfig(ModelConfig):
     """Settings of `HarAttention`."""
 
-    har: HarConfig = field(default_factory=HarConfig)
-    hidden: int = 8
-    heads: int = 2  # a divisor of hidden
+    hidden: PositiveInt = 8
+    heads: PositiveInt = 2  # a divisor of hidden
 
     def __post_init__(self) -> None:
-        check_fields(self, positive=("hidden", "heads"))
+        super().__post_init__()
         if self.hidden % self.heads:
             got = f"heads={self.heads}, hidden={self.hidden}"
             raise ValueError(f"HarAttentionConfig: heads must be a divisor of hidden; got {got}")
 
 
-class HarAttention(nn.Module):
+class HarAttention(HarNetwork):
     """Raw prices (B, T, N) to quantiles (B, H, N, Q) of the cumulative log-return after the last row.
 
         hidden_i = LSTM(features_i)                           one network for all symbols
@@ -43,29 +42,18 @@ class HarAttention(nn.Module):
         torch.Size([1, 4, 1, 19])
     """
 
+    config: HarAttentionConfig
+
     def __init__(self, assets: int, config: HarAttentionConfig = HarAttentionConfig()) -> None:
-        super().__init__()
-        self.config = config
-        self.har = Har(assets, config.har)
+        super().__init__(assets, config)
         self.lstm = layers.LSTM(config.har.features, config.hidden, batch_first=True)
         self.attention = layers.CrossAssetAttention(config.hidden, config.heads)
-        self.head = correction_head(config.hidden, len(config.har.horizons))
-
-    def forward(
-        self,
-        prices: Tensor,
-        rolls: Tensor | None = None,
-        curve: Tensor | None = None,
-        extra_variances: Tensor | None = None,
-    ) -> Tensor:
-        """Quantiles (B, H, N, Q) after the last row."""
-        har_output = self.har(prices, rolls, curve, extra_variances)
-        return self.har.last_quantiles(har_output, self.correction(har_output))
+        self.head = correction_head(config.hidden, config)
 
     def correction(self, har_output: HarOutput) -> Tensor:  # (B, T, H, N)
         """Raw correction of log sigma at every row."""
-        hidden, _ = self.lstm(to_sequences(har_output.features, self.head))
-        hidden = from_sequences(hidden, har_output)  # (B, T, N, C)
+        hidden, _ = self.lstm(self.to_sequences(har_output.features))
+        hidden = self.from_sequences(hidden)  # (B, T, N, C)
         warm = torch.isfinite(har_output.log_scale[:, :, 0]).unsqueeze(-1)
         context = self.attention(hidden.masked_fill(~warm, torch.nan))
         raw_correction: Tensor = self.head(hidden + context)

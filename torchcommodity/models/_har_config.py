@@ -1,47 +1,91 @@
-"""Settings of `Har`."""
+"""Settings of `Har`, base of the settings of a model, and what differs for weekly and monthly prices."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
 
-from torchcommodity.models._field_types import check_fields
-from torchcommodity.models._frequency import Frequency, frequency_settings
+from torchcommodity.models._config_fields import Bounds, Increasing, IncreasingInts, PositiveFloat, check_fields
 
+Frequency = Literal["daily", "weekly", "monthly"]
+Settings = Mapping[str, Any]
 LEVELS = tuple(round(0.05 * k, 2) for k in range(1, 20))
+
+# log-returns of a month vary about sqrt(21) times as much as those of a day, hence `cap`. A correlation needs some
+# twenty rows, whatever their spacing.
+_CORRELATION: Settings = {"window": 24, "min_periods": 16, "lag": 6}
+
+SETTINGS: dict[Frequency, dict[str, Settings]] = {
+    "daily": {},
+    "weekly": {
+        "har": {
+            "horizons": (1, 4, 13, 26),
+            "halflives": (2, 4, 13, 52),
+            "trends": (4, 13, 52),
+            "cap": 0.5,
+            "warmup": 104,
+            "mix_prior": 13.0,
+        },
+        "har-regime": {"window": 52, "min_periods": 34, "lag": 13},
+        "garch-lstm": {"halflives": (2.0, 4.0, 13.0)},
+        "har-mlp-lstm": {"window": 52, "min_periods": 34, "lag": 13, "season": 13, "halflife": 8.0},
+        "har-orthogonal-lstm": {"halflives": (1.0, 2.0, 4.0, 13.0)},
+    },
+    "monthly": {
+        "har": {
+            "horizons": (1, 3, 6, 12),
+            "halflives": (1, 3, 6, 12),
+            "trends": (1, 3, 12),
+            "cap": 1.0,
+            "warmup": 24,
+            "mix_prior": 3.0,
+            "shape_prior": 200.0,  # see docs/results/monthly.md
+        },
+        "har-regime": _CORRELATION,
+        "garch-lstm": {"halflives": (2.0, 6.0, 12.0)},
+        "har-mlp-lstm": {**_CORRELATION, "season": 12, "halflife": 6.0},
+        "har-orthogonal-lstm": {"halflives": (1.0, 3.0, 6.0, 12.0)},
+    },
+}
+"""By frequency, `har` or the name of a model: the settings that differ from the defaults."""
+
+
+def frequency_settings(name: str, frequency: Frequency) -> Settings:
+    """Settings of `har` or of a model that differ from its defaults at this frequency.
+
+    Raises:
+        ValueError: an unknown frequency.
+    """
+    if frequency not in SETTINGS:
+        raise ValueError(f"frequency: expected one of {', '.join(SETTINGS)}; got {frequency!r}")
+    return SETTINGS[frequency].get(name, {})
 
 
 @dataclass(frozen=True)
 class HarConfig:
     """Settings of `Har`; the defaults are those of the published results, on daily prices. See `for_frequency`."""
 
-    horizons: tuple[int, ...] = (5, 21, 63, 126)  # rows: a week, a month, a quarter, half a year
-    levels: tuple[float, ...] = LEVELS
-    halflives: tuple[int, ...] = (8, 21, 63, 252)  # rows with a return
-    trends: tuple[int, ...] = (21, 63, 252)  # rows with a return
-    cap: float = 0.25  # log-returns are clipped to +-cap in variances and features: limits the weight of a single day
-    floor: float = 1e-10  # minimum variance per row (0.001 % a day), so that the scale of constant prices is positive
-    warmup: int = 252  # returns that a symbol needs before its first forecast
-    gap_prior: float = 6.0  # F at which half of a symbol's past mean gaps is expected where no curve is known
-    gap_variance_prior: float = 5.0  # gaps that twice the variance of a return counts for
-    shape_prior: float = 20.0  # independent outcomes for which the pooled shape of the quantiles counts; inf: pooled
-    mix_prior: float = 63.0  # rows of a horizon at which coefficients are drawn half-way to equal ones; inf: not drawn
-    bound: float = 0.3  # limit of a network's correction of log sigma before it is multiplied by shrink
-    shrink: float = 0.5  # factor applied to a learned correction: 0.5 limits the damage of overfitting
+    horizons: IncreasingInts = (5, 21, 63, 126)  # rows: a week, a month, a quarter, half a year
+    levels: Annotated[tuple[float, ...], Increasing()] = LEVELS
+    halflives: IncreasingInts = (8, 21, 63, 252)  # rows with a return
+    trends: IncreasingInts = (21, 63, 252)  # rows with a return
+    cap: PositiveFloat = 0.25  # log-returns are clipped to +-cap in variances and features: limits the weight of a day
+    floor: PositiveFloat = 1e-10  # minimum variance per row (0.001 % a day): the scale of constant prices is positive
+    warmup: Annotated[int, Bounds(ge=1)] = 252  # returns that a symbol needs before its first forecast
+    gap_prior: PositiveFloat = 6.0  # F at which half of a symbol's past mean gaps is expected where no curve is known
+    gap_variance_prior: PositiveFloat = 5.0  # gaps that twice the variance of a return counts for
+    shape_prior: PositiveFloat = 20.0  # independent outcomes that the pooled shape of quantiles counts for; inf: pooled
+    mix_prior: PositiveFloat = 63.0  # rows of a horizon that draw coefficients half-way to equal ones; inf: not drawn
+    bound: PositiveFloat = 0.3  # limit of a network's correction of log sigma before it is multiplied by shrink
+    shrink: Annotated[float, Bounds(ge=0, le=1)] = 0.5  # factor of a correction: limits the damage of overfitting
     frequency: Frequency = "daily"  # of the prices: what a row is
     extra_terms: tuple[str, ...] = ()  # names of variance terms that the caller provides, such as of covariates
     extra_ratios: tuple[str, ...] = ()  # those of them that are multiples of the slow variance
     averages: bool = False  # whether prices are averages of their period; a fit takes it from `Panel.averages`
 
     def __post_init__(self) -> None:
-        check_fields(self, ("cap", "floor", "bound", "gap_prior", "gap_variance_prior", "shape_prior", "mix_prior"))
-        rising = {"horizons": self.horizons, "levels": self.levels, "halflives": self.halflives, "trends": self.trends}
-        for name, values in rising.items():
-            if not values or list(values) != sorted(set(values)) or values[0] <= 0:
-                raise ValueError(f"HarConfig: {name} must be positive and strictly increasing; got {values}")
+        check_fields(self)
         if self.levels[-1] >= 1:
             raise ValueError(f"HarConfig: levels must lie strictly between 0 and 1; got {self.levels}")
-        if not 0 <= self.shrink <= 1:
-            raise ValueError(f"HarConfig: shrink must be in [0, 1]; got {self.shrink}")
-        if self.warmup < 1:
-            raise ValueError(f"HarConfig: warmup must be at least 1; got {self.warmup}")
         if len(set(self.terms)) < len(self.terms) or not set(self.extra_ratios) <= set(self.extra_terms):
             rule = "extra_terms must have names of their own, and extra_ratios be among them"
             raise ValueError(f"HarConfig: {rule}; got {self.extra_terms} and {self.extra_ratios}")
@@ -66,3 +110,13 @@ class HarConfig:
     def features(self) -> int:
         """F: ratios of neighboring variance terms, absolute last return, absolute trends."""
         return len(self.terms) - 1 + len(self.trends)
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """Settings of a model of `MODELS`; `har` are those of its econometric part."""
+
+    har: HarConfig = field(default_factory=HarConfig)
+
+    def __post_init__(self) -> None:
+        check_fields(self)

@@ -1,27 +1,23 @@
 """HAR-GARCH: the forecaster without a network, calibrated in closed form."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from torchcommodity.models._field_types import check_fields
-from torchcommodity.models._har import Har, HarOutput
-from torchcommodity.models._har_config import HarConfig
+from torchcommodity.models._har import HarOutput
+from torchcommodity.models._har_config import ModelConfig
+from torchcommodity.models._har_network import HarNetwork
+from torchcommodity.models._inputs import ModelInputs
 from torchcommodity.opkit import Past
 
 
 @dataclass(frozen=True)
-class HarGarchConfig:
+class HarGarchConfig(ModelConfig):
     """Settings of `HarGarch`; the defaults are those of the published results."""
 
-    har: HarConfig = field(default_factory=HarConfig)
 
-    def __post_init__(self) -> None:
-        check_fields(self)
-
-
-class HarGarch(nn.Module):
+class HarGarch(HarNetwork):
     """Raw prices (B, T, N) to quantiles (B, H, N, Q) of the cumulative log-return after the last row, from `Har` alone.
 
     Args:
@@ -39,31 +35,19 @@ class HarGarch(nn.Module):
         torch.Size([1, 4, 1, 19])
     """
 
+    config: HarGarchConfig
+    last_rows = 1
+
     def __init__(self, assets: int, config: HarGarchConfig = HarGarchConfig()) -> None:
-        super().__init__()
-        self.config = config
-        self.har = Har(assets, config.har)
+        super().__init__(assets, config)
 
-    def forward(
-        self,
-        prices: Tensor,
-        rolls: Tensor | None = None,
-        curve: Tensor | None = None,
-        extra_variances: Tensor | None = None,
-    ) -> Tensor:
-        """Quantiles (B, H, N, Q) after the last row."""
-        return self.har.last_quantiles(self.har(prices, rolls, curve, extra_variances, last_rows=1))
+    def last_quantiles(self, har_output: HarOutput) -> Tensor:  # (B, H, N, Q)
+        """Quantiles after the last row."""
+        return self.har.last_quantiles(har_output)
 
-    def update(
-        self,
-        past: Past,
-        prices: Tensor,
-        rolls: Tensor | None = None,
-        curve: Tensor | None = None,
-        extra_variances: Tensor | None = None,
-    ) -> Tensor:
+    def update(self, past: Past, inputs: ModelInputs) -> Tensor:  # (B, H, N, Q)
         """`forward` after more rows, from what was kept of the rows before; `rolls` begins at the first new row."""
-        return self.har.last_quantiles(self.har(prices, rolls, curve, extra_variances, last_rows=1, past=past))
+        return self.last_quantiles(self.har(*inputs[:4], last_rows=self.last_rows, past=past))
 
     def correction(self, har_output: HarOutput) -> Tensor:  # (B, T, H, N)
         """Zero: there is no network."""

@@ -1,39 +1,37 @@
 """HAR-LSTM: the econometric scale of `Har`, corrected by an LSTM over each symbol's features."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Annotated
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from torchcommodity import nn as layers
-from torchcommodity.models._field_types import check_fields
-from torchcommodity.models._har import Har, HarOutput
-from torchcommodity.models._har_config import HarConfig
-from torchcommodity.models._network import correction_head, from_sequences, to_sequences
+from torchcommodity.models._config_fields import Bounds, PositiveInt
+from torchcommodity.models._har import HarOutput
+from torchcommodity.models._har_config import ModelConfig
+from torchcommodity.models._har_network import HarNetwork, correction_head
 
 
 @dataclass(frozen=True)
-class HarLstmConfig:
+class HarLstmConfig(ModelConfig):
     """Settings of `HarLstm`; the defaults are those of the published results."""
 
-    har: HarConfig = field(default_factory=HarConfig)
-    hidden: int = 8
+    hidden: PositiveInt = 8
     features: tuple[int, ...] = ()  # indices of the features of `Har` used by the network; () = all
-    rows: int = 0  # last rows used by the network for a forecast; 0 = all
+    rows: Annotated[int, Bounds(ge=0)] = 0  # last rows used by the network for a forecast; 0 = all
 
     def __post_init__(self) -> None:
-        check_fields(self, positive=("hidden",))
+        super().__post_init__()
         available = set(range(self.har.features))
         if not set(self.features) <= available or list(self.features) != sorted(set(self.features)):
             raise ValueError(
                 f"HarLstmConfig: features must be increasing indices in 0..{len(available) - 1}; got {self.features}"
             )
-        if self.rows < 0:
-            raise ValueError(f"HarLstmConfig: rows must be at least 0; got {self.rows}")
 
 
-class HarLstm(nn.Module):
+class HarLstm(HarNetwork):
     """Raw prices (B, T, N) to quantiles (B, H, N, Q) of the cumulative log-return after the last row.
 
     Args:
@@ -52,38 +50,32 @@ class HarLstm(nn.Module):
         torch.Size([1, 4, 1, 19])
     """
 
-    def __init__(self, assets: int, config: HarLstmConfig = HarLstmConfig()) -> None:
-        super().__init__()
-        self.config = config
-        self.har = Har(assets, config.har)
-        self.lstm = layers.LSTM(len(config.features) or config.har.features, config.hidden, batch_first=True)
-        self.head = correction_head(config.hidden, len(config.har.horizons))
+    config: HarLstmConfig
 
-    def forward(
-        self,
-        prices: Tensor,
-        rolls: Tensor | None = None,
-        curve: Tensor | None = None,
-        extra_variances: Tensor | None = None,
-    ) -> Tensor:
-        """Quantiles (B, H, N, Q) after the last row."""
-        har_output = self.har(prices, rolls, curve, extra_variances, last_rows=self.config.rows or None)
+    def __init__(self, assets: int, config: HarLstmConfig = HarLstmConfig()) -> None:
+        super().__init__(assets, config)
+        self.lstm = layers.LSTM(len(config.features) or config.har.features, config.hidden, batch_first=True)
+        self.head = correction_head(config.hidden, config)
+        self.last_rows = config.rows or None
+
+    def last_quantiles(self, har_output: HarOutput) -> Tensor:  # (B, H, N, Q)
+        """Quantiles after the last row; the network computes no other correction."""
         last = HarOutput(*(x[:, -1:] for x in har_output))
         raw_correction = self.head(self.lstm(self.network_inputs(har_output))[0][:, -1:])  # (B N, 1, H)
-        return self.har.quantiles(last, from_sequences(raw_correction, last).mT)[:, 0]
+        return self.har.quantiles(last, self.from_sequences(raw_correction).mT)[:, 0]
 
     def correction(self, har_output: HarOutput) -> Tensor:  # (B, T, H, N)
         """Raw correction of log sigma at every row."""
         x = self.network_inputs(har_output)
         if not self.config.rows:
-            return from_sequences(self.head(self.lstm(x)[0]), har_output).mT
+            return self.from_sequences(self.head(self.lstm(x)[0])).mT
         # the LSTM skips rows of NaN, so the first windows are shorter
         windows = F.pad(x, (0, 0, self.config.rows - 1, 0), value=torch.nan).unfold(1, self.config.rows, 1).mT
         states = self.lstm(windows.flatten(0, 1))[0][:, -1].unflatten(0, x.shape[:2])  # (B N, T, C)
-        return from_sequences(self.head(states), har_output).mT
+        return self.from_sequences(self.head(states)).mT
 
     def network_inputs(self, har_output: HarOutput) -> Tensor:  # (B N, T, F)
         """The selected features, one sequence per symbol."""
         selected = self.config.features
         features = har_output.features[..., list(selected)] if selected else har_output.features
-        return to_sequences(features, self.head)
+        return self.to_sequences(features)

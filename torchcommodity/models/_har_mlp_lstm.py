@@ -1,47 +1,34 @@
 """HAR-MLP-LSTM: the econometric scale of `Har`, corrected by an MLP and an LSTM over every family of operators."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
 from torchcommodity import nn as layers
-from torchcommodity.models._field_types import check_fields
-from torchcommodity.models._har import Har, HarOutput
-from torchcommodity.models._har_config import HarConfig
-from torchcommodity.models._network import (
-    correction_head,
-    from_sequences,
-    roll_adjusted_index,
-    to_sequences,
-    zero_nonfinite,
-)
+from torchcommodity.models._config_fields import PositiveFloat, PositiveInt
+from torchcommodity.models._har import HarOutput
+from torchcommodity.models._har_config import ModelConfig
+from torchcommodity.models._har_network import HarNetwork, correction_head, roll_adjusted_index, zero_nonfinite
 from torchcommodity.ops import linear_recurrence, seasonal_decompose, technical_indicators
 
 
 @dataclass(frozen=True)
-class HarMlpLstmConfig:
+class HarMlpLstmConfig(ModelConfig):
     """Settings of `HarMlpLstm`; threshold and half-life are initial values of learned parameters."""
 
-    har: HarConfig = field(default_factory=HarConfig)
-    window: int = 63  # rows of a correlation
-    min_periods: int = 42  # minimum number of returns that a pair shares in the window
-    lag: int = 21  # rows between the two correlation matrices that are compared
-    threshold: float = 0.2  # mean absolute change of the correlations that starts a regime
-    season: int = 21  # rows: the trading days of a month; a year would need two years of warm-up
-    halflife: float = 21.0  # rows with a return, of the volatility used as unit
-    channels: int = 4  # of the convolutions over correlation matrices
-    width: int = 16  # of the fused linear blocks
-    hidden: int = 8
-
-    def __post_init__(self) -> None:
-        check_fields(
-            self,
-            positive=("window", "min_periods", "lag", "threshold", "season", "halflife", "channels", "width", "hidden"),
-        )
+    window: PositiveInt = 63  # rows of a correlation
+    min_periods: PositiveInt = 42  # minimum number of returns that a pair shares in the window
+    lag: PositiveInt = 21  # rows between the two correlation matrices that are compared
+    threshold: PositiveFloat = 0.2  # mean absolute change of the correlations that starts a regime
+    season: PositiveInt = 21  # rows: the trading days of a month; a year would need two years of warm-up
+    halflife: PositiveFloat = 21.0  # rows with a return, of the volatility used as unit
+    channels: PositiveInt = 4  # of the convolutions over correlation matrices
+    width: PositiveInt = 16  # of the fused linear blocks
+    hidden: PositiveInt = 8
 
 
-class HarMlpLstm(nn.Module):
+class HarMlpLstm(HarNetwork):
     """Raw prices (B, T, N) to quantiles (B, H, N, Q) of the cumulative log-return after the last row.
 
         rolling_correlation, correlation_regime, conv_bn    correlation structure
@@ -60,10 +47,10 @@ class HarMlpLstm(nn.Module):
         torch.Size([1, 4, 3, 19])
     """
 
+    config: HarMlpLstmConfig
+
     def __init__(self, assets: int, config: HarMlpLstmConfig = HarMlpLstmConfig()) -> None:
-        super().__init__()
-        self.config = config
-        self.har = Har(assets, config.har)
+        super().__init__(assets, config)
         self.regimes = layers.CorrelationRegime(
             config.window, min_periods=config.min_periods, threshold=config.threshold, lag=config.lag, softness=0.05
         )
@@ -75,25 +62,14 @@ class HarMlpLstm(nn.Module):
             layers.LinearBNReLU(config.width, config.width, bias=False, momentum=None),
         )
         self.lstm = layers.LSTM(config.width, config.hidden, batch_first=True)
-        self.head = correction_head(config.hidden, len(config.har.horizons))
-
-    def forward(
-        self,
-        prices: Tensor,
-        rolls: Tensor | None = None,
-        curve: Tensor | None = None,
-        extra_variances: Tensor | None = None,
-    ) -> Tensor:
-        """Quantiles (B, H, N, Q) after the last row."""
-        har_output = self.har(prices, rolls, curve, extra_variances)
-        return self.har.last_quantiles(har_output, self.correction(har_output))
+        self.head = correction_head(config.hidden, config)
 
     def correction(self, har_output: HarOutput) -> Tensor:  # (B, T, H, N)
         """Raw correction of log sigma at every row."""
         prices = roll_adjusted_index(har_output)
         correlations, paths = self.correlation_features(prices), self.price_features(har_output, prices)
-        features = to_sequences(torch.cat([har_output.features, correlations, paths], -1), self.head)
-        return from_sequences(self.head(self.lstm(self.blocks(features))[0]), har_output).mT
+        features = self.to_sequences(torch.cat([har_output.features, correlations, paths], -1))
+        return self.from_sequences(self.head(self.lstm(self.blocks(features))[0])).mT
 
     def correlation_features(self, prices: Tensor) -> Tensor:  # (B, T, N, C + 2)
         """Correlation structure around each symbol; size and gate of its change."""

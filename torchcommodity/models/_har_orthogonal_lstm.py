@@ -1,32 +1,28 @@
 """HAR-orthogonal-LSTM: the econometric scale of `Har`, corrected by a network with constrained parameters."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.parametrize import register_parametrization
 
 from torchcommodity import nn as layers
-from torchcommodity.models._field_types import check_fields
-from torchcommodity.models._har import Har, HarOutput
-from torchcommodity.models._har_config import HarConfig
-from torchcommodity.models._network import correction_head, from_sequences, to_sequences, zero_nonfinite
+from torchcommodity.models._config_fields import PositiveFloats, PositiveInt
+from torchcommodity.models._har import HarOutput
+from torchcommodity.models._har_config import ModelConfig
+from torchcommodity.models._har_network import HarNetwork, correction_head, zero_nonfinite
 
 
 @dataclass(frozen=True)
-class HarOrthogonalLstmConfig:
+class HarOrthogonalLstmConfig(ModelConfig):
     """Settings of `HarOrthogonalLstm`; the half-lives are initial values of learned parameters."""
 
-    har: HarConfig = field(default_factory=HarConfig)
-    halflives: tuple[float, ...] = (2.0, 5.0, 21.0, 63.0)  # rows with a return
-    levels: int = 4  # outputs of the positive layer over volatilities
-    hidden: int = 8
-
-    def __post_init__(self) -> None:
-        check_fields(self, positive=("halflives", "levels", "hidden"))
+    halflives: PositiveFloats = (2.0, 5.0, 21.0, 63.0)  # rows with a return
+    levels: PositiveInt = 4  # outputs of the positive layer over volatilities
+    hidden: PositiveInt = 8
 
 
-class HarOrthogonalLstm(nn.Module):
+class HarOrthogonalLstm(HarNetwork):
     """Raw prices (B, T, N) to quantiles (B, H, N, Q) of the cumulative log-return after the last row.
 
         activity = P ln(s_k / s_long-run)     s_k of nn.EwmVolatility, half-lives > 0; P > 0: increasing in every s_k
@@ -44,10 +40,10 @@ class HarOrthogonalLstm(nn.Module):
         torch.Size([1, 4, 1, 19])
     """
 
+    config: HarOrthogonalLstmConfig
+
     def __init__(self, assets: int, config: HarOrthogonalLstmConfig = HarOrthogonalLstmConfig()) -> None:
-        super().__init__()
-        self.config = config
-        self.har = Har(assets, config.har)
+        super().__init__(assets, config)
         self.volatility = layers.EwmVolatility(config.halflives)
         self.activity = nn.Linear(len(config.halflives), config.levels)
         nn.init.uniform_(self.activity.weight, 0.1, 0.5)
@@ -55,23 +51,12 @@ class HarOrthogonalLstm(nn.Module):
         self.rotation = nn.Linear(config.har.features, config.har.features, bias=False)
         register_parametrization(self.rotation, "weight", layers.Orthogonal())
         self.lstm = layers.orthogonal_gates(layers.LSTM(config.har.features, config.hidden, batch_first=True))
-        self.head = correction_head(config.hidden + config.levels, len(config.har.horizons))
-
-    def forward(
-        self,
-        prices: Tensor,
-        rolls: Tensor | None = None,
-        curve: Tensor | None = None,
-        extra_variances: Tensor | None = None,
-    ) -> Tensor:
-        """Quantiles (B, H, N, Q) after the last row."""
-        har_output = self.har(prices, rolls, curve, extra_variances)
-        return self.har.last_quantiles(har_output, self.correction(har_output))
+        self.head = correction_head(config.hidden + config.levels, config)
 
     def correction(self, har_output: HarOutput) -> Tensor:  # (B, T, H, N)
         """Raw correction of log sigma at every row."""
-        hidden, _ = self.lstm(self.rotation(to_sequences(har_output.features, self.head)))
-        hidden = from_sequences(hidden, har_output)
+        hidden, _ = self.lstm(self.rotation(self.to_sequences(har_output.features)))
+        hidden = self.from_sequences(hidden)
         volatility = self.volatility(har_output.returns / self.har.long_run.to(har_output.returns).sqrt())
         log_ratios = zero_nonfinite(volatility.clamp(min=self.har.config.floor**0.5).log()).to(hidden)
         raw_correction: Tensor = self.head(torch.cat([hidden, torch.tanh(self.activity(log_ratios))], -1))

@@ -1,32 +1,27 @@
 """HAR-TCN: the econometric scale of `Har`, corrected by dilated causal convolutions over each symbol's features."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Annotated
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from torchcommodity import nn as layers
-from torchcommodity.models._field_types import check_fields
-from torchcommodity.models._har import Har, HarOutput
-from torchcommodity.models._har_config import HarConfig
-from torchcommodity.models._network import correction_head, from_sequences, to_sequences
+from torchcommodity.models._config_fields import Bounds, PositiveInt, PositiveInts
+from torchcommodity.models._har import HarOutput
+from torchcommodity.models._har_config import ModelConfig
+from torchcommodity.models._har_network import HarNetwork, correction_head
 
 
 @dataclass(frozen=True)
-class HarTcnConfig:
+class HarTcnConfig(ModelConfig):
     """Settings of `HarTcn`."""
 
-    har: HarConfig = field(default_factory=HarConfig)
-    channels: tuple[int, ...] = (8, 8, 8, 8)  # with kernel 3, a receptive field of 61 rows
-    kernel: int = 3
-    dropout: float = 0.1
-
-    def __post_init__(self) -> None:
-        check_fields(self, positive=("channels", "kernel"))
-        if not 0 <= self.dropout < 1:
-            raise ValueError(f"HarTcnConfig: dropout must be in [0, 1); got {self.dropout}")
+    channels: PositiveInts = (8, 8, 8, 8)  # with kernel 3, a receptive field of 61 rows
+    kernel: PositiveInt = 3
+    dropout: Annotated[float, Bounds(ge=0, lt=1)] = 0.1
 
 
-class HarTcn(nn.Module):
+class HarTcn(HarNetwork):
     """Raw prices (B, T, N) to quantiles (B, H, N, Q) of the cumulative log-return after the last row.
 
     Like `HarLstm`, with `nn.TCN` in place of the LSTM. In training mode batch norm uses all rows of the batch: forecast
@@ -40,24 +35,13 @@ class HarTcn(nn.Module):
         torch.Size([1, 4, 1, 19])
     """
 
-    def __init__(self, assets: int, config: HarTcnConfig = HarTcnConfig()) -> None:
-        super().__init__()
-        self.config = config
-        self.har = Har(assets, config.har)
-        self.tcn = layers.TCN(config.har.features, config.channels, config.kernel, config.dropout, momentum=None)
-        self.head = correction_head(config.channels[-1], len(config.har.horizons))
+    config: HarTcnConfig
 
-    def forward(
-        self,
-        prices: Tensor,
-        rolls: Tensor | None = None,
-        curve: Tensor | None = None,
-        extra_variances: Tensor | None = None,
-    ) -> Tensor:
-        """Quantiles (B, H, N, Q) after the last row."""
-        har_output = self.har(prices, rolls, curve, extra_variances)
-        return self.har.last_quantiles(har_output, self.correction(har_output))
+    def __init__(self, assets: int, config: HarTcnConfig = HarTcnConfig()) -> None:
+        super().__init__(assets, config)
+        self.tcn = layers.TCN(config.har.features, config.channels, config.kernel, config.dropout, momentum=None)
+        self.head = correction_head(config.channels[-1], config)
 
     def correction(self, har_output: HarOutput) -> Tensor:  # (B, T, H, N)
         """Raw correction of log sigma at every row."""
-        return from_sequences(self.head(self.tcn(to_sequences(har_output.features, self.head))), har_output).mT
+        return self.from_sequences(self.head(self.tcn(self.to_sequences(har_output.features)))).mT

@@ -10,13 +10,13 @@ Legend: B batch, T time, N assets, F features.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from torchcommodity.models._field_types import check_fields
+from torchcommodity.models._config_fields import Bounds, IncreasingInts, PositiveFloat, PositiveInt, check_fields
 from torchcommodity.nn import LSTM, VolatilityTarget
 from torchcommodity.ops import ewm_covariance, linear_recurrence, log_returns
 
@@ -26,24 +26,19 @@ class PortfolioLstmConfig:
     """Settings of `PortfolioLstm`; the defaults are those of the published results."""
 
     long_short: bool = False
-    volatility: float = 0.10  # annualized ex-ante target
-    leverage: float = 3.0  # upper bound of the sum of absolute weights
-    rows_per_year: int = 252
-    halflife: float = 42.0  # rows, of the covariance
-    trends: tuple[int, ...] = (5, 21, 63, 126, 252)  # rows; the last is the trend of the untrained portfolio
-    cap: float = 0.25  # log-returns are clipped to +-cap in covariance and features
-    floor: float = 1e-6  # minimum variance per row (0.1 % a day), so that constant prices do not attract all weight
-    warmup: int = 252  # returns that an asset needs before it is held
-    hidden: int = 8
-    bound: float = 1.0  # the network changes a score by less than this
+    volatility: PositiveFloat = 0.10  # annualized ex-ante target
+    leverage: PositiveFloat = 3.0  # upper bound of the sum of absolute weights
+    rows_per_year: PositiveInt = 252
+    halflife: PositiveFloat = 42.0  # rows, of the covariance
+    trends: IncreasingInts = (5, 21, 63, 126, 252)  # rows; the last is the trend of the untrained portfolio
+    cap: PositiveFloat = 0.25  # log-returns are clipped to +-cap in covariance and features
+    floor: PositiveFloat = 1e-6  # minimum variance per row (0.1 % a day): constant prices do not attract all weight
+    warmup: Annotated[int, Bounds(ge=2)] = 252  # returns that an asset needs before it is held
+    hidden: PositiveInt = 8
+    bound: PositiveFloat = 1.0  # the network changes a score by less than this
 
     def __post_init__(self) -> None:
-        positive = ("volatility", "leverage", "rows_per_year", "halflife", "cap", "floor", "hidden", "bound")
-        check_fields(self, positive)
-        if not self.trends or list(self.trends) != sorted(set(self.trends)) or self.trends[0] < 1:
-            raise ValueError(f"PortfolioLstmConfig: trends must be positive and strictly increasing; got {self.trends}")
-        if self.warmup < 2:
-            raise ValueError(f"PortfolioLstmConfig: warmup must be >= 2; got {self.warmup}")
+        check_fields(self)
 
 
 class PortfolioInputs(NamedTuple):
@@ -104,11 +99,18 @@ class PortfolioLstm(nn.Module):
         Raises:
             ValueError: prices are not floating point (B, T, N), or rolls are not bool of that shape.
         """
-        self._check(prices, rolls)
+        if prices.dim() != 3 or not prices.is_floating_point():
+            got = f"{tuple(prices.shape)} of {prices.dtype}"
+            raise ValueError(f"PortfolioLstm: prices must be floating point (B, T, N); got {got}")
+        if rolls is not None and (rolls.dtype != torch.bool or rolls.shape != prices.shape):
+            got = f"{tuple(rolls.shape)} of {rolls.dtype}"
+            raise ValueError(f"PortfolioLstm: rolls must be bool {tuple(prices.shape)}, like prices; got {got}")
         returns = log_returns(prices)
         returns = returns if rolls is None else torch.where(rolls, torch.nan, returns)
         returns = returns.clamp(-self.config.cap, self.config.cap)
-        covariance = self._floor_variances(ewm_covariance(returns, halflife=self.config.halflife, ignore_na=True))
+        covariance = ewm_covariance(returns, halflife=self.config.halflife, ignore_na=True)
+        is_variance = torch.eye(covariance.shape[-1], dtype=torch.bool, device=covariance.device)
+        covariance = torch.where(is_variance, covariance.clamp(min=self.config.floor), covariance)  # NaN stays
         investable = returns.isfinite().cumsum(-2) >= self.config.warmup
         has_price = torch.isfinite(prices) & (prices > 0)
         return PortfolioInputs(self._features(returns, covariance), covariance, investable, has_price)
@@ -132,11 +134,6 @@ class PortfolioLstm(nn.Module):
         out = self.config.bound * torch.tanh(self.head(self.lstm(sequences)[0]))  # (B N, T, 1)
         return out.reshape(B, N, T).transpose(1, 2)
 
-    def _floor_variances(self, covariance: Tensor) -> Tensor:  # (B, T, N, N)
-        """Raise variances on the diagonal to the floor; NaN stays."""
-        diagonal = torch.eye(covariance.shape[-1], dtype=torch.bool, device=covariance.device)
-        return torch.where(diagonal, covariance.clamp(min=self.config.floor), covariance)
-
     def _features(self, returns: Tensor, covariance: Tensor) -> Tensor:  # (B, T, N), (B, T, N, N) -> (B, T, N, F)
         """Standardized trends, the last return, and the log ratio of volatility to its long-run level."""
         variance = covariance.diagonal(dim1=-2, dim2=-1)
@@ -151,11 +148,3 @@ class PortfolioLstm(nn.Module):
         ratio = (variance / long_run.clamp(min=self.config.floor)).log() / 2
         features = torch.stack([*trends, steps / variance.sqrt(), ratio], -1)
         return torch.where(features.isfinite(), features, 0.0).clamp(-5, 5)
-
-    def _check(self, prices: Tensor, rolls: Tensor | None) -> None:
-        if prices.dim() != 3 or not prices.is_floating_point():
-            got = f"{tuple(prices.shape)} of {prices.dtype}"
-            raise ValueError(f"PortfolioLstm: prices must be floating point (B, T, N); got {got}")
-        if rolls is not None and (rolls.dtype != torch.bool or rolls.shape != prices.shape):
-            got = f"{tuple(rolls.shape)} of {rolls.dtype}"
-            raise ValueError(f"PortfolioLstm: rolls must be bool {tuple(prices.shape)}, like prices; got {got}")

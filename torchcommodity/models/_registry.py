@@ -9,43 +9,30 @@ tutorials on which this library is based:
 """
 
 from difflib import get_close_matches
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import torch
-from torch import nn
 
-from torchcommodity.models._config_from_dict import config_from_dict
-from torchcommodity.models._frequency import Frequency, frequency_settings
+from torchcommodity.models._config_fields import config_from_dict
 from torchcommodity.models._garch_lstm import GarchLstm, GarchLstmConfig
 from torchcommodity.models._har_attention import HarAttention, HarAttentionConfig
-from torchcommodity.models._har_config import HarConfig
+from torchcommodity.models._har_config import Frequency, HarConfig, ModelConfig, frequency_settings
 from torchcommodity.models._har_garch import HarGarch, HarGarchConfig
 from torchcommodity.models._har_lltm import HarLltm, HarLltmConfig
 from torchcommodity.models._har_lstm import HarLstm, HarLstmConfig
 from torchcommodity.models._har_mlp_lstm import HarMlpLstm, HarMlpLstmConfig
+from torchcommodity.models._har_network import HarNetwork
 from torchcommodity.models._har_orthogonal_lstm import HarOrthogonalLstm, HarOrthogonalLstmConfig
 from torchcommodity.models._har_regime import HarRegime, HarRegimeConfig
 from torchcommodity.models._har_tcn import HarTcn, HarTcnConfig
 from torchcommodity.opkit.arguments import check_integer
 
 
-class ModelConfig(Protocol):
-    """A frozen dataclass whose field `har` holds the settings of the econometric part."""
-
-    @property
-    def har(self) -> HarConfig: ...
-
-
 class ModelEntry(NamedTuple):
-    """One row of `MODELS`.
+    """One row of `MODELS`: `model(assets, config)` builds the Module."""
 
-    `model(assets, config)` builds the Module. It has an attribute `har` of class `Har`, calibrated in closed form, and
-    a method `correction(har_output)` that returns the raw correction of the log scale, (B, T, H, N): zero in an
-    untrained model, bounded and shrunk by `Har`.
-    """
-
-    config: type[Any]
-    model: type[nn.Module]
+    config: type[ModelConfig]
+    model: type[HarNetwork]
     summary: str
 
 
@@ -112,8 +99,7 @@ def model_config(name: str, values: dict[str, Any]) -> ModelConfig:
         >>> model_config("har-lstm", {"hidden": 4}).hidden
         4
     """
-    config: ModelConfig = config_from_dict(model_entry(name).config, values)
-    return config
+    return config_from_dict(model_entry(name).config, values)
 
 
 def default_config(name: str, frequency: Frequency = "daily") -> ModelConfig:
@@ -127,11 +113,10 @@ def default_config(name: str, frequency: Frequency = "daily") -> ModelConfig:
         (1, 4, 13, 26)
     """
     har = HarConfig.for_frequency(frequency)
-    config: ModelConfig = model_entry(name).config(har=har, **frequency_settings(name, frequency))
-    return config
+    return model_entry(name).config(har=har, **frequency_settings(name, frequency))
 
 
-def build_model(config: ModelConfig, assets: int, seed: int = 0) -> Any:
+def build_model(config: ModelConfig, assets: int, seed: int = 0) -> HarNetwork:
     """Build an untrained model.
 
     Args:
@@ -140,7 +125,7 @@ def build_model(config: ModelConfig, assets: int, seed: int = 0) -> Any:
         seed: random seed of the initialization; the global generator is not changed.
 
     Returns:
-        The Module, see `ModelEntry`.
+        The Module: its `har` is calibrated in closed form, its network trained.
 
     Raises:
         TypeError: the name of a model instead of its config, which `default_config` returns; `assets` is not an int.

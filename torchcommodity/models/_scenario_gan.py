@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from torchcommodity.models._field_types import check_fields
+from torchcommodity.models._config_fields import PositiveFloat, PositiveFloats, PositiveInt, PositiveInts, check_fields
 from torchcommodity.nn import ConvBN1d
 from torchcommodity.ops import ewm_mean, linear_recurrence, riskmetrics_variance
 
@@ -30,19 +30,18 @@ EPSILON = 1e-3  # in units of volatility: smooths |x| and ln v, so that they hav
 class ScenarioGanConfig:
     """Settings of the generator and its critic; the defaults are those of the published results."""
 
-    window: int = 252  # rows
+    window: PositiveInt = 252  # rows
     halflives: tuple[float, ...] = (0.0, 5.0, 40.0, 252.0)  # rows, of the components of ln sigma; 0 is white noise
-    channels: int = 16  # of the generator's network
-    bound: float = 0.5  # the network changes ln sigma by less than this
-    correlation_halflife: float = 252.0  # rows, of the variation of correlations
-    critic_halflives: tuple[float, ...] = (3.0, 10.0, 40.0)  # rows, of the critic's variances
-    critic_correlation_halflife: float = 40.0  # rows, of the critic's products of pairs
-    critic_lags: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 60)  # rows, of the critic's autocorrelations
-    critic_channels: int = 32
+    channels: PositiveInt = 16  # of the generator's network
+    bound: PositiveFloat = 0.5  # the network changes ln sigma by less than this
+    correlation_halflife: PositiveFloat = 252.0  # rows, of the variation of correlations
+    critic_halflives: PositiveFloats = (3.0, 10.0, 40.0)  # rows, of the critic's variances
+    critic_correlation_halflife: PositiveFloat = 40.0  # rows, of the critic's products of pairs
+    critic_lags: PositiveInts = (1, 2, 4, 8, 16, 32, 60)  # rows, of the critic's autocorrelations
+    critic_channels: PositiveInt = 32
 
     def __post_init__(self) -> None:
-        lags = ("critic_halflives", "critic_correlation_halflife", "critic_lags")
-        check_fields(self, ("window", "channels", "bound", "correlation_halflife", "critic_channels", *lags))
+        check_fields(self)
         if self.window <= max(self.critic_lags) or min(self.halflives) < 0 or not self.critic_halflives:
             rule = "window must exceed every critic lag, half-lives must be >= 0, critic_halflives must not be empty"
             raise ValueError(f"ScenarioGanConfig: {rule}; got {self}")
@@ -156,7 +155,9 @@ class ScenarioCritic(nn.Module):
         assets, width = len(scale), config.critic_channels
         self.conv1 = nn.Conv1d((2 + len(config.critic_halflives)) * assets, width, 5, stride=2)
         self.conv2 = nn.Conv1d(width, width, 5, stride=3)
-        self.moments_layer = nn.Linear(self._moment_count(assets), 2 * width)
+        lagged = len(config.critic_lags) + len(config.critic_lags[:LEVERAGE_LAGS]) + 1
+        moments = (3 + len(config.critic_halflives) + lagged) * assets + assets * (assets - 1)  # S, see `moments`
+        self.moments_layer = nn.Linear(moments, 2 * width)
         self.head = nn.Sequential(nn.Linear(4 * width + assets * assets, width), nn.SiLU(), nn.Linear(width, 1))
 
     def forward(self, returns: Tensor) -> Tensor:  # (B, T, N) -> (B,)
@@ -183,10 +184,6 @@ class ScenarioCritic(nn.Module):
         variation = [v.std(1) for v in variances]
         tails = (x.pow(4).mean(1) + EPSILON).log()
         return torch.cat([level, tails, x.mean(1), *variation, *lagged, self._pairs(x), self._pairs(centered)], -1)
-
-    def _moment_count(self, assets: int) -> int:
-        lagged = len(self.config.critic_lags) + len(self.config.critic_lags[:LEVERAGE_LAGS]) + 1
-        return (3 + len(self.config.critic_halflives) + lagged) * assets + assets * (assets - 1)
 
     @staticmethod
     def _lagged(x: Tensor, y: Tensor, k: int) -> Tensor:  # (B, T, N) -> (B, N)

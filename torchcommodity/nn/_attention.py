@@ -5,6 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.types import Device
 
 from torchcommodity.opkit.arguments import check_integer, check_tensor, raise_invalid
 
@@ -64,8 +65,8 @@ class CrossAssetAttention(nn.Module):
         num_heads: int,
         dropout: float = 0.0,
         bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
         check_integer("CrossAssetAttention", 1, embed_dim=embed_dim, num_heads=num_heads)
@@ -75,7 +76,7 @@ class CrossAssetAttention(nn.Module):
         if not 0 <= dropout <= 1:
             raise_invalid("CrossAssetAttention", "dropout must be in [0, 1]", dropout=dropout)
         self.embed_dim, self.num_heads, self.dropout = embed_dim, num_heads, dropout
-        factory = {"device": device, "dtype": dtype}
+        factory: dict[str, Any] = {"device": device, "dtype": dtype}
         self.in_proj_weight = nn.Parameter(torch.empty(3 * embed_dim, embed_dim, **factory))
         self.in_proj_bias = nn.Parameter(torch.zeros(3 * embed_dim, **factory)) if bias else None
         self.out_proj = nn.Linear(embed_dim, embed_dim, bias, **factory)
@@ -99,7 +100,9 @@ class CrossAssetAttention(nn.Module):
         self._check_input(x)
         rows = x.reshape(-1, *x.shape[-2:])  # (M, N, E): with more axes, Inductor's attention misreads the mask
         missing = rows.isnan().any(-1, keepdim=True)  # (M, N, 1)
-        q, k, v = self._heads(rows.masked_fill(missing, 0.0))
+        projected = F.linear(rows.masked_fill(missing, 0.0), self.in_proj_weight, self.in_proj_bias)
+        parts = projected.unflatten(-1, (3, self.num_heads, -1)).unbind(-3)
+        q, k, v = (part.transpose(1, 2) for part in parts)  # (M, heads, N, d) each
         scores, empty = _combine(~missing.mT.unsqueeze(1), self._flatten_mask(x, mask), q.dtype)
         dropout = self.dropout if self.training else 0.0
         y = F.scaled_dot_product_attention(q, k, v, scores, dropout).masked_fill(empty, 0.0)  # (M, heads, N, d)
@@ -132,10 +135,6 @@ class CrossAssetAttention(nn.Module):
             raise_invalid("CrossAssetAttention", expected, mask=mask, x=x)
         lead = mask.dim() - 3
         return mask.expand(*full[:-3], *mask.shape[-3:]).flatten(0, -4) if lead > 0 else mask
-
-    def _heads(self, rows: Tensor) -> tuple[Tensor, ...]:  # (M, N, E) -> three (M, heads, N, d)
-        parts = F.linear(rows, self.in_proj_weight, self.in_proj_bias).unflatten(-1, (3, self.num_heads, -1))
-        return tuple(part.transpose(1, 2) for part in parts.unbind(-3))
 
     def extra_repr(self) -> str:
         return f"{self.embed_dim}, {self.num_heads}, dropout={self.dropout}, bias={self.in_proj_bias is not None}"

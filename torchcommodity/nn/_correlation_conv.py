@@ -4,6 +4,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.types import Device
 
 from torchcommodity.nn._fused import ConvBN2d
 from torchcommodity.opkit.arguments import check_integer, raise_invalid
@@ -42,12 +43,17 @@ class CorrelationConv(nn.Module):
     """
 
     def __init__(
-        self, channels: int, width: int, momentum: float | None = 0.1, device: Any = None, dtype: Any = None
+        self,
+        channels: int,
+        width: int,
+        momentum: float | None = 0.1,
+        device: Device = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
         check_integer("CorrelationConv", 1, channels=channels, width=width)
         self.channels = channels
-        options = {"momentum": momentum, "device": device, "dtype": dtype}
+        options: dict[str, Any] = {"momentum": momentum, "device": device, "dtype": dtype}
         self.first = ConvBN2d(4 * channels, width, 1, bias=False, **options)
         self.second = ConvBN2d(width, width, 1, bias=False, **options)
 

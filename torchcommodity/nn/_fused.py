@@ -4,6 +4,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.types import Device
 
 from torchcommodity import ops
 from torchcommodity.opkit.arguments import check_integer, raise_invalid
@@ -71,10 +72,10 @@ class ConvBN1d(_ConvBN):
         momentum: float | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
-        factory = {"device": device, "dtype": dtype}
+        factory: dict[str, Any] = {"device": device, "dtype": dtype}
         check_integer("ConvBN1d", 1, in_channels=in_channels, out_channels=out_channels)
         conv = nn.Conv1d(in_channels, out_channels, kernel_size, stride, 0, dilation, groups, bias, **factory)
         norm = nn.BatchNorm1d(out_channels, eps, momentum, affine, track_running_stats, **factory)
@@ -116,10 +117,10 @@ class ConvBN2d(_ConvBN):
         momentum: float | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
-        factory = {"device": device, "dtype": dtype}
+        factory: dict[str, Any] = {"device": device, "dtype": dtype}
         check_integer("ConvBN2d", 1, in_channels=in_channels, out_channels=out_channels)
         conv = nn.Conv2d(in_channels, out_channels, kernel_size, stride, 0, dilation, groups, bias, **factory)
         norm = nn.BatchNorm2d(out_channels, eps, momentum, affine, track_running_stats, **factory)
@@ -157,8 +158,8 @@ class LinearBNReLU(nn.Module):
         momentum: float | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
         check_integer("LinearBNReLU", 1, in_features=in_features, out_features=out_features)

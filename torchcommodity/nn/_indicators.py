@@ -1,11 +1,11 @@
 """Technical indicators with learned half-lives."""
 
 import math
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.parametrize import register_parametrization
+from torch.types import Device
 
 from torchcommodity.nn._parametrizations import Positive
 from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
@@ -56,8 +56,8 @@ class Indicators(nn.Module):
         slow: int = 26,
         signal: int = 9,
         assets: int | None = None,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
         check_integer("Indicators", 2, rsi=rsi, fast=fast, slow=slow, signal=signal)

@@ -1,13 +1,12 @@
 """Layers of long-long-term memory, with the constructors of torch's recurrent layers."""
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
+from torch.types import Device
 
 from torchcommodity import ops
 from torchcommodity.nn._recurrence import (
-    State,
+    RecurrenceState,
     check_row,
     from_batch_first,
     init_uniform,
@@ -51,8 +50,8 @@ class LLTM(nn.Module):
         hidden_size: int,
         bias: bool = True,
         batch_first: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
         self.batch_first = batch_first
@@ -64,7 +63,7 @@ class LLTM(nn.Module):
         """Uniform in +-1 / sqrt(hidden_size)."""
         init_uniform(self, self.hidden_size)
 
-    def forward(self, input: Tensor, hx: State | None = None) -> tuple[Tensor, State]:
+    def forward(self, input: Tensor, hx: RecurrenceState | None = None) -> tuple[Tensor, RecurrenceState]:
         """h at every row, and (h, c) after the last one."""
         x = to_batch_first("LLTM", input, self.input_size, self.batch_first)
         h, c = initial_state("LLTM", x, hx, 1, self.hidden_size)
@@ -112,7 +111,12 @@ class LLTMCell(nn.Module):
     """
 
     def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: Device = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
         self.input_size, self.hidden_size = input_size, hidden_size
@@ -123,7 +127,7 @@ class LLTMCell(nn.Module):
         """Uniform in +-1 / sqrt(hidden_size)."""
         init_uniform(self, self.hidden_size)
 
-    def forward(self, input: Tensor, hx: State | None = None) -> State:
+    def forward(self, input: Tensor, hx: RecurrenceState | None = None) -> RecurrenceState:
         """(h', c') after the step."""
         check_row("LLTMCell", input, self.input_size)
         hx = zero_state(input, *input.shape[:-1], self.hidden_size) if hx is None else hx
@@ -134,7 +138,7 @@ class LLTMCell(nn.Module):
 
 
 def _lltm_parameters(
-    layer: str, input_size: int, hidden_size: int, bias: bool, device: Any, dtype: Any
+    layer: str, input_size: int, hidden_size: int, bias: bool, device: Device, dtype: torch.dtype | None
 ) -> tuple[nn.Parameter, nn.Parameter | None]:
     check_integer(layer, 1, input_size=input_size, hidden_size=hidden_size)
     weight = torch.empty(3 * hidden_size, hidden_size + input_size, device=device, dtype=dtype)

@@ -1,14 +1,13 @@
 """LSTM layers with the constructors of `torch.nn`, for fullgraph compilation and export with dynamic shapes."""
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.types import Device
 
 from torchcommodity import ops
 from torchcommodity.nn._recurrence import (
-    State,
+    RecurrenceState,
     check_row,
     from_batch_first,
     init_uniform,
@@ -70,8 +69,8 @@ class LSTM(nn.Module):
         dropout: float = 0.0,
         bidirectional: bool = False,
         proj_size: int = 0,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
         check_integer("LSTM", 1, input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
@@ -106,12 +105,12 @@ class LSTM(nn.Module):
     def flatten_parameters(self) -> None:
         """Do nothing; `torch.nn.LSTM` packs its weights for cuDNN in this method."""
 
-    def forward(self, input: Tensor, hx: State | None = None) -> tuple[Tensor, State]:
+    def forward(self, input: Tensor, hx: RecurrenceState | None = None) -> tuple[Tensor, RecurrenceState]:
         """Output of the last layer at every row, and (h, c) of every layer after the last row."""
         x = to_batch_first("LSTM", input, self.input_size, self.batch_first)
         states = initial_state("LSTM", x, hx, self.num_layers * self.directions, self.hidden_size)
         missing = x.isnan().any(-1, keepdim=True)
-        final: list[State] = []
+        final: list[RecurrenceState] = []
         for layer in range(self.num_layers):
             if layer:  # a missing row is missing for every layer
                 x = F.dropout(x, self.dropout, self.training).masked_fill(missing, torch.nan)
@@ -136,7 +135,7 @@ class LSTM(nn.Module):
         """The state after more rows, in the layout of `forward`, and the output at these rows."""
         return update(self, state, rows)
 
-    def _pass(self, x: Tensor, states: State, k: int) -> tuple[Tensor, State]:
+    def _pass(self, x: Tensor, states: RecurrenceState, k: int) -> tuple[Tensor, RecurrenceState]:
         """One layer in one direction."""
         suffix, backwards = self._suffixes()[k], self.bidirectional and k % 2
         names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")[: 4 if self.bias else 2]
@@ -178,7 +177,12 @@ class LSTMCell(nn.Module):
     """
 
     def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: Device = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
         check_integer("LSTMCell", 1, input_size=input_size, hidden_size=hidden_size)
@@ -195,7 +199,7 @@ class LSTMCell(nn.Module):
         """Uniform in +-1 / sqrt(hidden_size)."""
         init_uniform(self, self.hidden_size)
 
-    def forward(self, input: Tensor, hx: State | None = None) -> State:
+    def forward(self, input: Tensor, hx: RecurrenceState | None = None) -> RecurrenceState:
         """(h', c') after the step."""
         check_row("LSTMCell", input, self.input_size)
         hx = zero_state(input, *input.shape[:-1], self.hidden_size) if hx is None else hx

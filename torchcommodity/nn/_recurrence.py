@@ -1,6 +1,7 @@
 """What recurrent layers share: initial weights and states, and the layouts of a sequence."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -8,7 +9,7 @@ from torch import Tensor, nn
 
 from torchcommodity.opkit.arguments import raise_invalid
 
-State = tuple[Tensor, Tensor]
+RecurrenceState = tuple[Tensor, Tensor]
 
 
 def init_uniform(module: nn.Module, hidden_size: int) -> None:
@@ -34,24 +35,22 @@ def check_row(cell: str, input: Any, features: int) -> None:
         raise_invalid(cell, f"input must be a Tensor (B, F) or (F,) with F = {features}", input=input)
 
 
-def zero_state(x: Tensor, *shape: int) -> State:
+def zero_state(x: Tensor, *shape: int) -> RecurrenceState:
     """h and c of zeros, in the dtype and on the device of the input."""
     zeros = x.new_zeros(shape)
     return zeros, zeros
 
 
-def _check_pair(layer: str, hx: Any) -> None:
-    items = hx if isinstance(hx, (tuple, list)) else ()
-    if not (len(items) == 2 and all(isinstance(state, Tensor) for state in items)):
-        got = hx if isinstance(hx, Tensor) else tuple(type(state).__name__ for state in items) or type(hx).__name__
-        raise_invalid(layer, "hx must be a pair of Tensors, (h, c)", TypeError, hx=got)
-
-
-def initial_state(layer: str, x: Tensor, hx: State | None, layers: int, hidden: int) -> State:  # (layers, B, H) each
+def initial_state(
+    layer: str, x: Tensor, hx: RecurrenceState | None, layers: int, hidden: int
+) -> RecurrenceState:  # (layers, B, H) each
     """`hx`, checked, or zeros."""
     if hx is None:
         return zero_state(x, layers, x.shape[0], hidden)
-    _check_pair(layer, hx)
+    items: Sequence[Any] = hx if isinstance(hx, (tuple, list)) else ()  # a caller may pass anything
+    if not (len(items) == 2 and all(isinstance(state, Tensor) for state in items)):
+        got = hx if isinstance(hx, Tensor) else tuple(type(state).__name__ for state in items) or type(hx).__name__
+        raise_invalid(layer, "hx must be a pair of Tensors, (h, c)", TypeError, hx=got)
     h, c = (state.unsqueeze(1) if state.dim() == 2 else state for state in hx)
     for name, state in {"h": h, "c": c}.items():
         if tuple(state.shape) != (layers, x.shape[0], hidden):
@@ -59,7 +58,9 @@ def initial_state(layer: str, x: Tensor, hx: State | None, layers: int, hidden: 
     return h, c
 
 
-def from_batch_first(x: Tensor, states: list[State], single: bool, batch_first: bool) -> tuple[Tensor, State]:
+def from_batch_first(
+    x: Tensor, states: list[RecurrenceState], single: bool, batch_first: bool
+) -> tuple[Tensor, RecurrenceState]:
     """Output and states in the layout of the input; `single`: without the batch axis."""
     h, c = torch.stack([h for h, _ in states]), torch.stack([c for _, c in states])
     if single:

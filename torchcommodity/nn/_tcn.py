@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.types import Device
 
 from torchcommodity.nn._fused import ConvBN1d
 from torchcommodity.opkit.arguments import check_integer, raise_invalid
@@ -53,8 +54,8 @@ class TCN(nn.Module):
         kernel_size: int = 3,
         dropout: float = 0.0,
         momentum: float | None = 0.1,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
         check_integer("TCN", 1, input_size=input_size, kernel_size=kernel_size)
@@ -65,7 +66,7 @@ class TCN(nn.Module):
         if not 0 <= dropout < 1:
             raise_invalid("TCN", "dropout must be in [0, 1)", dropout=dropout)
         widths = [input_size, *channels]
-        options = {"momentum": momentum, "device": device, "dtype": dtype}
+        options: dict[str, Any] = {"momentum": momentum, "device": device, "dtype": dtype}
         self.input_size, self.kernel_size = input_size, kernel_size
         self.blocks = nn.ModuleList(
             _Block(widths[k], widths[k + 1], kernel_size, 2**k, dropout, options) for k in range(len(channels))

@@ -1,12 +1,12 @@
 """Volatility models with learned parameters: exponential averages and GARCH."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.parametrize import register_parametrization
+from torch.types import Device
 
 from torchcommodity.nn._parametrizations import Interval, Positive
 from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
@@ -49,7 +49,11 @@ class EwmVolatility(nn.Module):
     """
 
     def __init__(
-        self, halflives: Sequence[float], assets: int | None = None, device: Any = None, dtype: Any = None
+        self,
+        halflives: Sequence[float],
+        assets: int | None = None,
+        device: Device = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
         check_integer("EwmVolatility", 1, assets=1 if assets is None else assets)
@@ -113,8 +117,8 @@ class GarchVariance(nn.Module):
         long_run: float | Tensor = 2e-4,
         persistence: float = 0.97,
         reaction: float = 0.08,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
         check_integer("GarchVariance", 1, assets=assets)

@@ -18,12 +18,13 @@ def require_har_lstm(forecaster: Any) -> HarLstm:
         raise_invalid(current_operation(), rule, TypeError, forecaster=type(forecaster).__name__)
     if not isinstance(forecaster.model, HarLstm):
         raise_invalid(current_operation(), "forecaster must have a HarLstm", model=type(forecaster.model).__name__)
-    check_no_extra_terms(current_operation(), forecaster.model.har.config, "fit the forecaster without them")
+    check_no_extra_terms(forecaster.model.har.config, "fit the forecaster without them")
     return forecaster.model
 
 
 def rebuild(model: HarLstm, state: dict[str, Tensor], **changes: Any) -> HarLstm:
     """Build a `HarLstm` with changed settings and the given state."""
-    rebuilt: HarLstm = build_model(replace(model.config, **changes), model.har.assets)
+    rebuilt = build_model(replace(model.config, **changes), model.har.assets)
+    assert isinstance(rebuilt, HarLstm)
     rebuilt.load_state_dict(state)
     return rebuilt.eval()

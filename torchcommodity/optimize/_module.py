@@ -13,6 +13,7 @@ from torch.nn.utils import parametrize
 from torch.nn.utils.rnn import PackedSequence
 
 from torchcommodity.forecast import Forecaster
+from torchcommodity.models import HarNetwork
 from torchcommodity.opkit.arguments import current_operation, raise_invalid
 
 Model = TypeVar("Model", bound=nn.Module | Forecaster)
@@ -73,7 +74,8 @@ def _own_class(layer: nn.Module) -> None:
 
 def with_module(model: Model, module: nn.Module) -> Model:
     """Return the module in place of a module, or a forecaster with it in place of a forecaster."""
-    return cast(Model, replace(model, model=module) if isinstance(model, Forecaster) else module)
+    changed = replace(model, model=cast(HarNetwork, module)) if isinstance(model, Forecaster) else module
+    return cast(Model, changed)
 
 
 def call(module: nn.Module, inputs: Any) -> Any:

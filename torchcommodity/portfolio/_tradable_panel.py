@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.data import check_daily, check_not_synthetic, to_panel
+from torchcommodity.opkit.arguments import operation as named_operation
 from torchcommodity.training import check_prices, roll_adjusted_returns
 
 
@@ -44,6 +45,7 @@ def tradable_panel(prices: Any, *, operation: str = "tradable_panel") -> Tradabl
     panel = to_panel(prices, operation=operation)
     check_not_synthetic(operation, panel)
     check_daily(operation, panel.dates)
-    check_prices(operation, panel)
+    with named_operation(operation):
+        check_prices(panel)
     returns = torch.expm1(roll_adjusted_returns(panel))
     return TradablePanel(panel.values.plain().detach(), returns, panel.rolls(ahead=0) > 0)

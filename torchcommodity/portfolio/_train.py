@@ -3,17 +3,25 @@
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from torchcommodity.losses import net_returns, sharpe_loss
-from torchcommodity.models import PortfolioInputs, PortfolioLstm, PortfolioLstmConfig, check_fields
+from torchcommodity.models import (
+    Bounds,
+    NonNegativeFloat,
+    PortfolioInputs,
+    PortfolioLstm,
+    PortfolioLstmConfig,
+    check_fields,
+)
+from torchcommodity.opkit.arguments import operation
 from torchcommodity.portfolio._performance import as_series, sharpe_ratio
 from torchcommodity.portfolio._sharpe_difference import sharpe_gain
 from torchcommodity.portfolio._tradable_panel import TradablePanel, tradable_panel
-from torchcommodity.training import Progress, check_device, fabric_device, one_thread, to_device
+from torchcommodity.training import Device, Progress, fabric_device, one_thread, to_device
 
 TRADES_PER_ROLL = 2  # the old contract is sold, the new one bought
 
@@ -23,31 +31,23 @@ class PortfolioTrainConfig:
     """Settings of a portfolio model and its training; the defaults are those of the published results."""
 
     model: PortfolioLstmConfig = field(default_factory=PortfolioLstmConfig)
-    cost: float = 0.0002  # cost of trading one unit of weight: 2 basis points
-    epochs: int = 60  # 0 leaves the portfolio untrained
-    patience: int = 15  # epochs without improvement before early stopping
+    cost: NonNegativeFloat = 0.0002  # cost of trading one unit of weight: 2 basis points
+    epochs: Annotated[int, Bounds(ge=0)] = 60  # 0 leaves the portfolio untrained
+    patience: Annotated[int, Bounds(ge=1)] = 15  # epochs without improvement before early stopping
     window: int = 252  # rows per sequence
     burn_in: int = 63  # first rows of a sequence, excluded from the loss
-    batch: int = 8  # sequences per step, pooled into one ratio
-    learning_rate: float = 3e-3
-    weight_decay: float = 0.1
-    validation_fraction: float = 0.2  # last rows, used to select the epoch
-    margin: float = 1.0  # required gain over the untrained portfolio in validation, in standard errors
-    device: str = "cpu"
+    batch: Annotated[int, Bounds(ge=1)] = 8  # sequences per step, pooled into one ratio
+    learning_rate: NonNegativeFloat = 3e-3
+    weight_decay: NonNegativeFloat = 0.1
+    validation_fraction: Annotated[float, Bounds(gt=0, lt=1)] = 0.2  # last rows, used to select the epoch
+    margin: NonNegativeFloat = 1.0  # required gain over the untrained portfolio in validation, in standard errors
+    device: Device = "cpu"
 
     def __post_init__(self) -> None:
         check_fields(self)
-        minima = {"patience": 1, "batch": 1, "learning_rate": 0, "weight_decay": 0, "margin": 0, "epochs": 0, "cost": 0}
-        for name, minimum in minima.items():
-            if not getattr(self, name) >= minimum:
-                raise ValueError(f"PortfolioTrainConfig: {name} must be >= {minimum}; got {getattr(self, name)}")
         if not 0 <= self.burn_in < self.window:
             got = f"burn_in={self.burn_in}, window={self.window}"
             raise ValueError(f"PortfolioTrainConfig: burn_in must be in [0, window); got {got}")
-        if not 0 < self.validation_fraction < 1:
-            got = f"{self.validation_fraction}"
-            raise ValueError(f"PortfolioTrainConfig: validation_fraction must be in (0, 1); got {got}")
-        check_device("PortfolioTrainConfig", self.device)
 
 
 def check_config(operation: str, config: object) -> PortfolioTrainConfig:
@@ -76,6 +76,7 @@ class _Epoch(NamedTuple):
         return float(sharpe_loss(self.net))
 
 
+@operation("portfolio.train")
 @one_thread()
 def train(
     prices: Any,
@@ -116,10 +117,10 @@ def train(
         reason = "0 epochs" if config.epochs == 0 else "too few rows before the validation rows"
         return TrainedPortfolio(model, 0, f"not trained ({reason})")
 
-    from lightning.fabric import Fabric  # slow to import
+    from lightning_fabric import Fabric  # slow to import
 
-    logging.getLogger("lightning.fabric").setLevel(logging.ERROR)  # suppresses the message that Fabric prints
-    fabric = Fabric(**fabric_device("portfolio.train", config.device))
+    logging.getLogger("lightning_fabric").setLevel(logging.ERROR)  # suppresses the message that Fabric prints
+    fabric = Fabric(**fabric_device(config.device))
     optimizer = torch.optim.AdamW(model.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay)
     network, optimizer = fabric.setup(model, optimizer)
     network.mark_forward_method("weights")

@@ -11,7 +11,7 @@ import torchcommodity
 from torchcommodity.data import Panel
 from torchcommodity.forecast import BacktestSummary, FitRecord, Forecast, Outlook, outlook
 
-PACKAGES = ("numpy", "pandas", "arch", "lightning", "scipy", "plotly")
+PACKAGES = ("numpy", "pandas", "arch", "lightning-fabric", "scipy", "plotly")
 
 
 @dataclass(frozen=True)

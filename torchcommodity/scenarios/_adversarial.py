@@ -4,38 +4,33 @@ import copy
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
+from typing import Annotated
 
 import torch
 from torch import Tensor, nn
 
-from torchcommodity.models import ScenarioCritic, ScenarioGenerator, check_fields
-from torchcommodity.opkit.arguments import check_number, check_tensor, raise_invalid
-from torchcommodity.training import Progress, check_device, fabric_device
+from torchcommodity.models import Bounds, NonNegativeFloat, ScenarioCritic, ScenarioGenerator, check_fields
+from torchcommodity.opkit.arguments import check_tensor, raise_invalid
+from torchcommodity.training import Device, Progress, fabric_device
 
 
 @dataclass(frozen=True)
 class AdversarialConfig:
     """Settings of the training of generator and critic; the defaults are those of the published results."""
 
-    steps: int = 150  # generator steps; 0 keeps the initialization by moments
-    critic_steps: int = 3  # per generator step
-    batch: int = 32  # windows per step
-    penalty: float = 10.0  # weight of the gradient penalty
-    generator_rate: float = 3e-3  # learning rate; decays linearly to zero
-    critic_rate: float = 2e-3  # learning rate; decays linearly to zero
+    steps: Annotated[int, Bounds(ge=0)] = 150  # generator steps; 0 keeps the initialization by moments
+    critic_steps: Annotated[int, Bounds(ge=1)] = 3  # per generator step
+    batch: Annotated[int, Bounds(ge=2)] = 32  # windows per step
+    penalty: NonNegativeFloat = 10.0  # weight of the gradient penalty
+    generator_rate: NonNegativeFloat = 3e-3  # learning rate; decays linearly to zero
+    critic_rate: NonNegativeFloat = 2e-3  # learning rate; decays linearly to zero
     betas: tuple[float, float] = (0.0, 0.9)
-    average: float = 0.95  # decay of the exponential average of the generator's weights, which is the result
-    device: str = "cpu"
+    average: Annotated[float, Bounds(ge=0, lt=1)] = 0.95  # decay of the generator's average, the result
+    device: Device = "cpu"
 
     def __post_init__(self) -> None:
         check_fields(self)
-        minima = {"steps": 0, "critic_steps": 1, "batch": 2, "penalty": 0, "generator_rate": 0, "critic_rate": 0}
-        for name, minimum in minima.items():
-            if not getattr(self, name) >= minimum:
-                raise ValueError(f"AdversarialConfig: {name} must be >= {minimum}; got {getattr(self, name)}")
-        if not 0 <= self.average < 1:
-            raise ValueError(f"AdversarialConfig: average must be in [0, 1); got {self.average}")
-        check_device("AdversarialConfig", self.device)
 
 
 def gradient_penalty(
@@ -73,8 +68,8 @@ def gradient_penalty(
         tensor(0.)
     """
     _check_windows(critic, real, fake)
-    if not isinstance(scale, Tensor):
-        check_number("gradient_penalty", scale=scale)
+    if isinstance(scale, bool) or not isinstance(scale, Tensor | Real):
+        raise_invalid("gradient_penalty", "scale must be a Tensor or a number", TypeError, scale=scale)
     if share is not None:
         check_tensor("gradient_penalty", share=share)
     else:
@@ -109,10 +104,10 @@ def train_adversarially(
     Returns:
         critic(real) - critic(fake) at each generator step, the critic's estimate of their Wasserstein distance.
     """
-    from lightning.fabric import Fabric  # slow to import
+    from lightning_fabric import Fabric  # slow to import
 
-    logging.getLogger("lightning.fabric").setLevel(logging.ERROR)  # suppresses the message that Fabric prints
-    fabric = Fabric(**fabric_device("scenarios.fit", config.device))
+    logging.getLogger("lightning_fabric").setLevel(logging.ERROR)  # suppresses the message that Fabric prints
+    fabric = Fabric(**fabric_device(config.device))
     average = copy.deepcopy(generator)
     g_network, g_optimizer = fabric.setup(generator, _adam(generator, config.generator_rate, config))
     c_network, c_optimizer = fabric.setup(critic, _adam(critic, config.critic_rate, config))

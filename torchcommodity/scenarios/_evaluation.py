@@ -7,6 +7,7 @@ import numpy as np
 from torch import Tensor
 
 from torchcommodity.data import Panel, calendar_years, check_daily, check_not_synthetic, to_panel
+from torchcommodity.opkit.arguments import operation
 from torchcommodity.scenarios._bootstrap import stationary_bootstrap
 from torchcommodity.scenarios._fit import ScenarioFitConfig, fit_scenarios
 from torchcommodity.scenarios._model import ScenarioModel
@@ -60,6 +61,7 @@ class ScenarioEvaluation:
         return table
 
 
+@operation("evaluate_scenarios")
 @one_thread()
 def evaluate_scenarios(
     model: ScenarioModel,
@@ -88,7 +90,7 @@ def evaluate_scenarios(
     check_not_synthetic("evaluate_scenarios", panel)
     check_daily("evaluate_scenarios", panel.dates)
     panel = panel.select(list(model.symbols))
-    check_prices("evaluate_scenarios", panel)
+    check_prices(panel)
     window = model.generator.config.window
     past, later, dates = split_returns(panel, model.record.through, window)
     generated = _generate(model, panel, past, config or ScenarioFitConfig(model.generator.config), paths, seed)

@@ -112,7 +112,7 @@ def filter_history(har: Har, inputs: ModelInputs) -> FilteredHistory:
     daily = Har(har.assets, replace(without_extra_terms(har.config), horizons=every_row))
     if har.config.averages:
         daily.theta.copy_(har.theta)
-    adjusted = daily.adjust_rolls(*inputs.batch(), last_rows=1)
+    adjusted = daily.adjust_rolls(inputs.unsqueeze(), last_rows=1)
     residuals, variance = standardized_residuals(har, adjusted.returns[0])
     complete = int(residuals.isfinite().all(1).sum())
     if complete < har.config.warmup:

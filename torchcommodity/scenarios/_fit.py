@@ -8,6 +8,7 @@ import torch
 
 from torchcommodity.data import check_daily, check_not_synthetic, to_panel
 from torchcommodity.models import ScenarioCritic, ScenarioGanConfig, ScenarioGenerator, check_fields
+from torchcommodity.opkit.arguments import operation
 from torchcommodity.scenarios._adversarial import AdversarialConfig, train_adversarially
 from torchcommodity.scenarios._model import ScenarioModel, ScenarioRecord
 from torchcommodity.scenarios._moments import initialize_by_moments
@@ -26,6 +27,7 @@ class ScenarioFitConfig:
         check_fields(self)
 
 
+@operation("fit_scenarios")
 @one_thread()
 def fit_scenarios(
     prices: Any,
@@ -59,7 +61,7 @@ def fit_scenarios(
         ScenarioModel(BRENT, HENRY_HUB; fitted on 4,975 rows 1997-01-08 to 2016-12-30; 0 steps)
     """
     panel = to_panel(prices, operation="fit_scenarios")
-    check_prices("fit_scenarios", panel)
+    check_prices(panel)
     check_not_synthetic("fit_scenarios", panel)
     check_daily("fit_scenarios", panel.dates)
     config = config or ScenarioFitConfig()

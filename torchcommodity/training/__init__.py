@@ -1,10 +1,12 @@
 """Train the network of a forecaster: configs, splits and batches, the trainer, checkpoints, tuning, executors."""
 
-from torchcommodity.training._averages import moving_average as moving_average
+from torchcommodity.models import ModelInputs as ModelInputs
+from torchcommodity.models import to_device as to_device
 from torchcommodity.training._batches import TrainingBatch as TrainingBatch
 from torchcommodity.training._batches import make_splits as make_splits
 from torchcommodity.training._calibration import calibrate as calibrate
 from torchcommodity.training._calibration import fit_mix as fit_mix
+from torchcommodity.training._calibration import moving_average as moving_average
 from torchcommodity.training._calibration import pool_rows as pool_rows
 from torchcommodity.training._calibration import standard_quantiles as standard_quantiles
 from torchcommodity.training._checkpoint import Checkpoint as Checkpoint
@@ -17,10 +19,10 @@ from torchcommodity.training._covariates import add_extra_terms as add_extra_ter
 from torchcommodity.training._covariates import check_no_extra_terms as check_no_extra_terms
 from torchcommodity.training._covariates import covariate_variances as covariate_variances
 from torchcommodity.training._covariates import without_extra_terms as without_extra_terms
+from torchcommodity.training._device import Device as Device
 from torchcommodity.training._device import check_device as check_device
 from torchcommodity.training._device import limit_memory as limit_memory
 from torchcommodity.training._device import resolve_device as resolve_device
-from torchcommodity.training._device import to_device as to_device
 from torchcommodity.training._executors import LOCAL as LOCAL
 from torchcommodity.training._executors import Executor as Executor
 from torchcommodity.training._executors import ExecutorName as ExecutorName
@@ -37,16 +39,15 @@ from torchcommodity.training._history import check_past as check_past
 from torchcommodity.training._history import check_prices as check_prices
 from torchcommodity.training._history import min_fit_rows as min_fit_rows
 from torchcommodity.training._history import usable_symbols as usable_symbols
-from torchcommodity.training._inputs import ModelInputs as ModelInputs
 from torchcommodity.training._inputs import model_inputs as model_inputs
-from torchcommodity.training._returns import non_roll_returns as non_roll_returns
-from torchcommodity.training._returns import roll_adjusted_returns as roll_adjusted_returns
-from torchcommodity.training._returns import roll_gaps as roll_gaps
+from torchcommodity.training._inputs import non_roll_returns as non_roll_returns
+from torchcommodity.training._inputs import roll_adjusted_returns as roll_adjusted_returns
+from torchcommodity.training._inputs import roll_gaps as roll_gaps
 from torchcommodity.training._runtime import fabric_device as fabric_device
+from torchcommodity.training._runtime import one_thread as one_thread
 from torchcommodity.training._tensor_file import parse_tensor_file as parse_tensor_file
 from torchcommodity.training._tensor_file import read_tensor_file as read_tensor_file
 from torchcommodity.training._tensor_file import tensor_file_bytes as tensor_file_bytes
-from torchcommodity.training._threads import one_thread as one_thread
 from torchcommodity.training._toml import from_toml as from_toml
 from torchcommodity.training._toml import load_config as load_config
 from torchcommodity.training._toml import to_config as to_config
@@ -70,6 +71,7 @@ __all__ = [
     "WITHOUT_COVARIATES",
     "Baseline",
     "Checkpoint",
+    "Device",
     "Executor",
     "ExecutorName",
     "FitConfig",

@@ -1,15 +1,13 @@
 """Training and validation splits, and the shuffled sequences of each epoch."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from torchcommodity.data import targets
-from torchcommodity.models import HarOutput
-from torchcommodity.training._device import to_device
-from torchcommodity.training._inputs import ModelInputs
+from torchcommodity.models import Har, HarOutput, ModelInputs, to_device
 
 
 class TrainingBatch(NamedTuple):
@@ -24,7 +22,7 @@ class TrainingBatch(NamedTuple):
         return TrainingBatch(har_output, to_device(self.targets, device))
 
 
-class Step(NamedTuple):
+class OptimizerStep(NamedTuple):
     """One optimizer step: first rows of the sequences of each micro-batch, and the weight of each target's loss."""
 
     micro_batches: list[list[int]]
@@ -45,7 +43,7 @@ class SequenceDataset(Dataset[TrainingBatch]):
 
 
 @torch.no_grad()
-def make_splits(har: Any, inputs: ModelInputs, start: int) -> tuple[TrainingBatch, TrainingBatch]:
+def make_splits(har: Har, inputs: ModelInputs, start: int) -> tuple[TrainingBatch, TrainingBatch]:
     """Split the rows into training and validation at row `start`.
 
     The training split holds the rows before `start`, with targets that end before it. The validation split holds all
@@ -82,7 +80,7 @@ def plan_epoch(
     batch_size: int,
     micro_batches: int,
     levels: int,
-) -> list[Step]:
+) -> list[OptimizerStep]:
     """Cut the rows into windows from a random offset, shuffle them and group them into optimizer steps.
 
     The loss of a step is the mean over `trained_horizons` of the mean over the step's finite targets. Its weights are
@@ -97,7 +95,7 @@ def plan_epoch(
         # in float32 and in this order, so that the bits are those of a mean of means
         weight = 1 / active.sum() / (levels * counts.clamp(min=1))
         parts = [batch[i::micro_batches].tolist() for i in range(micro_batches)]
-        steps.append(Step(parts, torch.where(active, weight, 0.0)))
+        steps.append(OptimizerStep(parts, torch.where(active, weight, 0.0)))
     return steps
 
 

@@ -13,12 +13,13 @@ from torch import Tensor
 
 from torchcommodity.data import targets
 from torchcommodity.losses import qlike
-from torchcommodity.models import Har, HarConfig, own_rows
+from torchcommodity.models import Har, HarConfig, ModelInputs, own_rows
 from torchcommodity.ops import garch_variance
-from torchcommodity.training._averages import moving_average
-from torchcommodity.training._inputs import ModelInputs
 
 MIN_ROWS = 250  # rows of an asset above which the quantiles have a shape of its own
+RHO = 0.25  # first autocorrelation of the averages of a random walk
+RHO_PRIOR = 240.0  # returns that it counts for: twenty years of months
+MAX_RHO = 0.45  # at 1/2 the moving average is not invertible
 
 
 def calibrate(har: Har, inputs: ModelInputs, symmetry: float) -> None:
@@ -32,10 +33,11 @@ def calibrate(har: Har, inputs: ModelInputs, symmetry: float) -> None:
     Raises:
         ValueError: no price changes over one of the horizons.
     """
-    adjusted = har.adjust_rolls(*inputs.batch())
+    batch = inputs.unsqueeze()
+    adjusted = har.adjust_rolls(batch)
     if har.config.averages and inputs.averages is not None:
         har.theta.copy_(moving_average(adjusted.returns[0], inputs.averages))
-        adjusted = har.adjust_rolls(*inputs.batch())
+        adjusted = har.adjust_rolls(batch)
     fit_garch(har, adjusted.returns[0])
     with torch.no_grad():
         terms, config = har.variance_terms(adjusted), har.config
@@ -49,6 +51,35 @@ def calibrate(har: Har, inputs: ModelInputs, symmetry: float) -> None:
         if rows := [h for h, is_empty in zip(config.horizons, empty.tolist()) if is_empty]:
             raise ValueError(f"fit: prices must change over every horizon; got no change over {rows[0]} rows")
         har.z.copy_(own_quantiles(standard, config, symmetry))
+
+
+def moving_average(returns: Tensor, averages: Tensor) -> Tensor:  # (T, N), (N,) bool -> (N,)
+    """Coefficient theta of r_t = e_t + theta e_{t-1} for each symbol; zero where prices are no averages.
+
+    The first autocorrelation is the sample's, drawn toward that of the averages of a random walk:
+    rho = (n rho_n + 240 / 4) / (n + 240), and theta solves rho = theta / (1 + theta^2). A price that stands for
+    months or that is set in advance has another memory than a traded one, which its own returns tell.
+
+    Args:
+        returns: log-returns; NaN = missing.
+        averages: whether the prices of a symbol are averages.
+
+    References:
+        Working (1960). Note on the correlation of first differences of averages in a random chain. Econometrica 28(4).
+        doi:10.2307/1907574.
+
+    >>> theta = moving_average(torch.full((3, 2), torch.nan), torch.tensor([True, False]))
+    >>> theta.round(decimals=3)
+    tensor([0.2680, 0.0000])
+    """
+    own = own_rows(returns[None]).returns[0]
+    centered = own - own.nanmean(0)
+    products = centered[1:] * centered[:-1]
+    n, squares = products.isfinite().sum(0), centered.square().nansum(0)
+    sample = torch.where(squares > 0, products.nansum(0) / squares.clamp(min=torch.finfo(squares.dtype).tiny), RHO)
+    rho = ((n * sample + RHO_PRIOR * RHO) / (n + RHO_PRIOR)).clamp(-MAX_RHO, MAX_RHO)
+    theta = 2 * rho / (1 + (1 - 4 * rho.square()).sqrt())
+    return torch.where(averages, theta, 0.0)
 
 
 def fit_garch(har: Har, returns: Tensor) -> None:  # (T, N)

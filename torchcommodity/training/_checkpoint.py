@@ -5,12 +5,11 @@ import io
 import time
 from glob import escape
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from torchcommodity.data import write_atomic
-from torchcommodity.training._inputs import ModelInputs
+from torchcommodity.models import ModelInputs
 from torchcommodity.training._trainer import Trainer
 
 
@@ -34,16 +33,28 @@ class Checkpoint:
         Raises:
             ValueError: the file is damaged or belongs to another training run.
         """
-        if self.path is not None and self.path.exists():
-            trainer.load_state_dict(_read(self.path, self.fingerprint))
+        if self.path is None or not self.path.exists():
+            return
+        raw = self.path.read_bytes()
+        if hashlib.sha256(raw[32:]).digest() != raw[:32]:
+            raise ValueError(f"train: checkpoint {self.path} is damaged (checksum mismatch); delete it to start over")
+        state = torch.load(io.BytesIO(raw[32:]), weights_only=True)
+        if state["fingerprint"] != self.fingerprint:
+            raise ValueError(
+                f"train: checkpoint {self.path} belongs to other prices, settings, seed, number of processes or torch "
+                "version; delete it to start over"
+            )
+        trainer.load_state_dict(state)
 
     def save(self, trainer: Trainer) -> None:
         """Write the file if `interval_seconds` have passed since the last write."""
         if self.path is None or not self.writer or time.monotonic() - self._last_write < self.interval_seconds:
             return
-        content = _to_bytes({"fingerprint": self.fingerprint, **trainer.state_dict()})
+        buffer = io.BytesIO()
+        torch.save({"fingerprint": self.fingerprint, **trainer.state_dict()}, buffer)
+        content = buffer.getvalue()
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(self.path, content)
+        write_atomic(self.path, hashlib.sha256(content).digest() + content)
         self._last_write = time.monotonic()
 
     def remove(self) -> None:
@@ -61,23 +72,3 @@ def training_fingerprint(inputs: ModelInputs, *settings: object) -> str:
     for x in inputs:
         digest.update(b"none" if x is None else x.contiguous().numpy().tobytes())
     return digest.hexdigest()
-
-
-def _to_bytes(state: dict[str, Any]) -> bytes:
-    buffer = io.BytesIO()
-    torch.save(state, buffer)
-    content = buffer.getvalue()
-    return hashlib.sha256(content).digest() + content
-
-
-def _read(path: Path, fingerprint: str) -> dict[str, Any]:
-    raw = path.read_bytes()
-    if hashlib.sha256(raw[32:]).digest() != raw[:32]:
-        raise ValueError(f"train: checkpoint {path} is damaged (checksum mismatch); delete it to start over")
-    state: dict[str, Any] = torch.load(io.BytesIO(raw[32:]), weights_only=True)
-    if state["fingerprint"] != fingerprint:
-        raise ValueError(
-            f"train: checkpoint {path} belongs to other prices, settings, seed, number of processes or torch version; "
-            "delete it to start over"
-        )
-    return state

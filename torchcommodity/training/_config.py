@@ -3,61 +3,48 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from numbers import Real
-from typing import Any
+from typing import Annotated, Any
 
 from torchcommodity.data import Horizon, Panel, horizon_rows, row_calendar
 from torchcommodity.models import (
+    Bounds,
     Frequency,
-    HarConfig,
     HarGarchConfig,
     ModelConfig,
+    NonNegativeFloat,
     check_fields,
     default_config,
     model_name,
 )
-from torchcommodity.training._device import check_device
+from torchcommodity.opkit.arguments import current_operation
+from torchcommodity.training._device import Device
 from torchcommodity.training._runtime import MatmulPrecision, Precision
+
+Count = Annotated[int, Bounds(ge=1)]
 
 
 @dataclass(frozen=True)
 class TrainConfig:
     """Settings of network training; the defaults are those of the published results, on daily prices."""
 
-    epochs: int = 10  # 0 skips training: the model keeps its econometric baseline
-    patience: int = 4  # epochs without improvement before early stopping
-    window: int = 252  # rows of a training sequence
-    batch_size: int = 2  # sequences per step, each with all symbols
-    micro_batches: int = 1  # parts a batch is split into for gradient accumulation: less memory, the same gradient
-    learning_rate: float = 3e-3  # AdamW
-    weight_decay: float = 0.1
-    gradient_clip: float = 1.0  # maximum gradient norm
-    validation_fraction: float = 0.2  # last rows of the panel, used for early stopping
+    epochs: Annotated[int, Bounds(ge=0)] = 10  # 0 skips training: the model keeps its econometric baseline
+    patience: Count = 4  # epochs without improvement before early stopping
+    window: Count = 252  # rows of a training sequence
+    batch_size: Count = 2  # sequences per step, each with all symbols
+    micro_batches: Count = 1  # parts a batch is split into for gradient accumulation: less memory, the same gradient
+    learning_rate: Annotated[float, Bounds(gt=0)] = 3e-3  # AdamW
+    weight_decay: NonNegativeFloat = 0.1
+    gradient_clip: Annotated[float, Bounds(gt=0)] = 1.0  # maximum gradient norm
+    validation_fraction: Annotated[float, Bounds(gt=0, lt=1)] = 0.2  # last rows of the panel, used for early stopping
     max_horizon: int = 63  # longest horizon the network corrects: longer ones have too few validation windows
-    device: str = "cpu"  # of the training, and of the forecasts of a backtest; see `resolve_device`
+    device: Device = "cpu"  # of the training, and of the forecasts of a backtest; see `resolve_device`
     precision: Precision = "32-true"
     matmul_precision: MatmulPrecision = "highest"  # see torch.set_float32_matmul_precision
-    num_threads: int = 1  # a step takes microseconds: synchronizing threads would cost more than it saves
-    num_workers: int = 0  # data loader processes
+    num_threads: Count = 1  # a step takes microseconds: synchronizing threads would cost more than it saves
+    num_workers: Annotated[int, Bounds(ge=0)] = 0  # data loader processes
 
     def __post_init__(self) -> None:
-        minimum = {
-            "epochs": 0,
-            "patience": 1,
-            "window": 1,
-            "batch_size": 1,
-            "micro_batches": 1,
-            "num_threads": 1,
-            "num_workers": 0,
-        }
-        check_fields(self, positive=("learning_rate", "gradient_clip"))
-        for name, smallest in minimum.items():
-            if getattr(self, name) < smallest:
-                raise ValueError(f"TrainConfig: {name} must be at least {smallest}; got {getattr(self, name)}")
-        if not self.weight_decay >= 0:
-            raise ValueError(f"TrainConfig: weight_decay must be at least 0; got {self.weight_decay}")
-        if not 0 < self.validation_fraction < 1:
-            raise ValueError(f"TrainConfig: validation_fraction must be in (0, 1); got {self.validation_fraction}")
-        check_device("TrainConfig", self.device)
+        check_fields(self)
 
     @classmethod
     def for_frequency(cls, frequency: Frequency) -> "TrainConfig":
@@ -76,18 +63,19 @@ class FitConfig:
 
     model: ModelConfig = field(default_factory=HarGarchConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
-    symmetry: float = 0.5  # share of the past drift removed from the quantiles; 0 for an equity index, whose drift pays
+    # share of the past drift removed from the quantiles; 0 for an equity index, whose drift pays
+    symmetry: float = 0.5
 
     def __post_init__(self) -> None:
         model: object = self.model
-        if not isinstance(getattr(model, "har", None), HarConfig):
+        if not isinstance(model, ModelConfig):
             name = model if isinstance(model, str) else "har-lstm"
             hint = f"models.default_config({name!r})"
             raise TypeError(f"FitConfig: model must be the config of a model, such as {hint}; got {model!r}")
         train: object = self.train
         if not isinstance(train, TrainConfig):
             raise TypeError(f"FitConfig: train must be a TrainConfig, such as TrainConfig(epochs=10); got {train!r}")
-        symmetry: object = self.symmetry  # a caller may pass anything
+        symmetry: object = self.symmetry
         if not isinstance(symmetry, Real) or not 0 <= float(symmetry) <= 1:
             raise ValueError(f"FitConfig: symmetry must be in [0, 1]; got {symmetry!r}")
 
@@ -107,7 +95,6 @@ class FitConfig:
 
 
 def check_config(
-    operation: str,
     config: Any,
     panel: Panel,
     horizons: Horizon | Iterable[Horizon] | None = None,
@@ -117,7 +104,6 @@ def check_config(
     """Return the config, or the default one for the frequency of the panel if it is None.
 
     Args:
-        operation: public function that was called, for the error message.
         config: settings of a fit, or None.
         panel: raw prices.
         horizons: in place of those of the config: rows, or texts such as "2w"; see `data.horizon_rows`.
@@ -131,7 +117,9 @@ def check_config(
     Example:
         >>> from torchcommodity import data
         >>> from torchcommodity.models import HarLstmConfig
-        >>> check_config("fit", HarLstmConfig(), data.embedded())
+        >>> from torchcommodity.opkit.arguments import operation
+        >>> with operation("fit"):
+        ...     check_config(HarLstmConfig(), data.embedded())
         Traceback (most recent call last):
         TypeError: fit: config must be a FitConfig; got HarLstmConfig; use FitConfig(model=HarLstmConfig(...))
     """
@@ -139,11 +127,11 @@ def check_config(
         config = FitConfig.for_frequency(panel.frequency)
     if not isinstance(config, FitConfig):
         name = type(config).__name__
-        hint = f"; use FitConfig(model={name}(...))" if hasattr(config, "har") else ""
-        raise TypeError(f"{operation}: config must be a FitConfig; got {name}{hint}")
+        hint = f"; use FitConfig(model={name}(...))" if isinstance(config, ModelConfig) else ""
+        raise TypeError(f"{current_operation()}: config must be a FitConfig; got {name}{hint}")
     if config.model.har.frequency != panel.frequency:
         raise ValueError(
-            f"{operation}: config must be for {panel.frequency} prices; got model.har.frequency="
+            f"{current_operation()}: config must be for {panel.frequency} prices; got model.har.frequency="
             f"{config.model.har.frequency!r}; start from FitConfig.for_frequency({panel.frequency!r}, "
             f"{model_name(config.model)!r})"
         )
@@ -151,28 +139,26 @@ def check_config(
     if horizons is not None:
         changes["horizons"] = horizon_rows(horizons, row_calendar(panel.dates))
     if levels is not None:
-        changes["levels"] = check_levels(operation, levels)
+        changes["levels"] = check_levels(levels)
     if config.model.har.averages != any(panel.averages):
         changes["averages"] = any(panel.averages)
-    model: Any = config.model  # a dataclass, as every config of a model
-    if changes:
-        model = replace(model, har=replace(model.har, **changes))
+    model = replace(config.model, har=replace(config.model.har, **changes)) if changes else config.model
     return FitConfig(model, config.train, config.symmetry if symmetry is None else symmetry)
 
 
-def check_levels(operation: str, levels: Any) -> tuple[float, ...]:
+def check_levels(levels: Any) -> tuple[float, ...]:
     """Quantile levels, ascending, each once.
 
     Raises:
         ValueError: no level, or one that is not a number strictly between 0 and 1.
 
     Example:
-        >>> check_levels("fit", [0.95, 0.5, 0.05])
+        >>> check_levels([0.95, 0.5, 0.05])
         (0.05, 0.5, 0.95)
     """
     values = [levels] if isinstance(levels, float) else list(levels)
     numbers = [isinstance(level, Real) and 0 < float(level) < 1 for level in values]
     if not values or not all(numbers):
         got = repr(values[numbers.index(False)]) if values else "none"
-        raise ValueError(f"{operation}: levels must be numbers strictly between 0 and 1; got {got}")
+        raise ValueError(f"{current_operation()}: levels must be numbers strictly between 0 and 1; got {got}")
     return tuple(sorted({float(level) for level in values}))

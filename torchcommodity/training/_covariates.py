@@ -9,6 +9,7 @@ from torch import Tensor
 
 from torchcommodity.data import Panel, summarize_names
 from torchcommodity.models import HarConfig
+from torchcommodity.opkit.arguments import current_operation
 from torchcommodity.training._config import FitConfig
 
 
@@ -31,11 +32,10 @@ class VarianceSource(Protocol):
         """The terms (T, H, N, X) of the rows of a panel; NaN = no information."""
 
 
-def add_extra_terms(operation: str, config: FitConfig, covariates: VarianceSource | None) -> FitConfig:
+def add_extra_terms(config: FitConfig, covariates: VarianceSource | None) -> FitConfig:
     """The config with the terms of the covariates.
 
     Args:
-        operation: public function that was called, for the error message.
         config: settings of a fit.
         covariates: None = the config must have no extra terms.
 
@@ -45,16 +45,15 @@ def add_extra_terms(operation: str, config: FitConfig, covariates: VarianceSourc
     """
     har = config.model.har
     if covariates is None:
-        check_no_extra_terms(operation, har, "pass covariates=, or a config without extra_terms")
+        check_no_extra_terms(har, "pass covariates=, or a config without extra_terms")
         return config
-    _check_source(operation, covariates)
-    model: Any = config.model  # a dataclass, as every config of a model
+    _check_source(covariates)
     har = replace(har, extra_terms=tuple(covariates.terms), extra_ratios=tuple(covariates.ratios))
-    return replace(config, model=replace(model, har=har))
+    return replace(config, model=replace(config.model, har=har))
 
 
 def covariate_variances(
-    operation: str, panel: Panel, har: HarConfig, covariates: VarianceSource | None
+    panel: Panel, har: HarConfig, covariates: VarianceSource | None
 ) -> Tensor | None:  # (T, H, N, X)
     """The extra variances of a panel in the order of `har.extra_terms`; None if the model has none.
 
@@ -65,31 +64,37 @@ def covariate_variances(
     if not har.extra_terms and covariates is None:
         return None
     if covariates is not None:
-        _check_source(operation, covariates)
+        _check_source(covariates)
     names = () if covariates is None else covariates.terms
     if not har.extra_terms:
-        raise ValueError(f"{operation}: the fit had no covariates; got {summarize_names(names)}; pass none")
+        raise ValueError(f"{current_operation()}: the fit had no covariates; got {summarize_names(names)}; pass none")
     if covariates is None or not set(har.extra_terms) <= set(names):
         got = summarize_names(names) or "none; pass covariates= (--covariates)"
         expected = summarize_names(har.extra_terms)
-        raise ValueError(f"{operation}: covariates must be those of the fit, {expected}; got {got}")
+        raise ValueError(f"{current_operation()}: covariates must be those of the fit, {expected}; got {got}")
     values = covariates.variances(panel, har.horizons)
     expected_shape = (len(panel), len(har.horizons), len(panel.symbols), len(names))
     if tuple(values.shape) != expected_shape or not values.is_floating_point():
         got = f"{tuple(values.shape)} of {values.dtype}"
-        raise ValueError(f"{operation}: variances of covariates must be (T, H, N, X) = {expected_shape}; got {got}")
+        raise ValueError(
+            f"{current_operation()}: variances of covariates must be (T, H, N, X) = {expected_shape}; got {got}"
+        )
     if (values < 0).any() or values.isinf().any():
-        raise ValueError(f"{operation}: variances of covariates must be finite, not negative, or NaN; got others")
+        raise ValueError(
+            f"{current_operation()}: variances of covariates must be finite, not negative, or NaN; got others"
+        )
     if empty := [name for name, x in zip(names, values.unbind(-1)) if name in har.extra_terms and x.isnan().all()]:
         span = f"{panel.dates[0]} to {panel.dates[-1]}"
-        raise ValueError(f"{operation}: covariates must have values for {span}; got none of {summarize_names(empty)}")
+        raise ValueError(
+            f"{current_operation()}: covariates must have values for {span}; got none of {summarize_names(empty)}"
+        )
     return values.to(torch.float64)[..., [names.index(name) for name in har.extra_terms]]
 
 
-def _check_source(operation: str, covariates: Any) -> None:
+def _check_source(covariates: Any) -> None:
     if not isinstance(covariates, VarianceSource):
         rule = "covariates must be Covariates, such as data.to_covariates(frame, lag='7D')"
-        raise TypeError(f"{operation}: {rule}; got {type(covariates).__name__}")
+        raise TypeError(f"{current_operation()}: {rule}; got {type(covariates).__name__}")
 
 
 def without_extra_terms(har: HarConfig) -> HarConfig:
@@ -97,8 +102,8 @@ def without_extra_terms(har: HarConfig) -> HarConfig:
     return replace(har, extra_terms=(), extra_ratios=())
 
 
-def check_no_extra_terms(operation: str, har: HarConfig, remedy: str) -> None:
-    """Raise ValueError if a model has extra variance terms, which `operation` cannot provide."""
+def check_no_extra_terms(har: HarConfig, remedy: str) -> None:
+    """Raise ValueError if a model has extra variance terms, which the operation cannot provide."""
     if har.extra_terms:
         names = summarize_names(har.extra_terms)
-        raise ValueError(f"{operation}: the model must have no covariates; got {names}; {remedy}")
+        raise ValueError(f"{current_operation()}: the model must have no covariates; got {names}; {remedy}")

@@ -2,18 +2,27 @@
 
 import copy
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from torchcommodity.models import HarConfig, HarGarch, HarGarchConfig, build_model, model_name
+from torchcommodity.models import (
+    HarConfig,
+    HarGarch,
+    HarGarchConfig,
+    HarNetwork,
+    ModelInputs,
+    build_model,
+    model_name,
+    to_device,
+)
+from torchcommodity.opkit.arguments import operation
 from torchcommodity.training._calibration import calibrate
 from torchcommodity.training._config import FitConfig
 from torchcommodity.training._covariates import without_extra_terms
-from torchcommodity.training._device import resolve_device, to_device
-from torchcommodity.training._inputs import ModelInputs
-from torchcommodity.training._threads import one_thread
+from torchcommodity.training._device import resolve_device
+from torchcommodity.training._runtime import one_thread
 from torchcommodity.training._train import train
 from torchcommodity.training._trainer import network_parameters
 
@@ -51,10 +60,11 @@ class FoldResult(NamedTuple):
     mix: dict[str, Tensor]  # year: (H, K) coefficients of the variance terms
 
 
+@operation("backtest")
 @one_thread()
 def run_fold(fold: Fold) -> FoldResult:
     """Train the network on the rows before the first test year, recalibrate before each year and forecast it."""
-    device = resolve_device("backtest", fold.config.train.device)
+    device = resolve_device(fold.config.train.device)
     model = build_model(fold.config.model, fold.inputs.prices.shape[1], fold.seed)
     first_year, first_rows = next(iter(fold.years.items()))
     past = fold.inputs.before(first_rows.start)
@@ -69,13 +79,13 @@ def run_fold(fold: Fold) -> FoldResult:
             predictions[WITHOUT_COVARIATES] = _without_covariates(fold, rows)
         for name, prediction in predictions.items():
             parts.setdefault(name, []).append(prediction)
-    joined = {name: _concatenate(years) for name, years in parts.items()}
+    joined = {name: Prediction(*map(torch.cat, zip(*years))) for name, years in parts.items()}
     return FoldResult(joined, f"{first_year}: {result.note}", mix)
 
 
 @torch.no_grad()
 def _predict(
-    model: Any, inputs: ModelInputs, start: int, baselines: Mapping[str, Baseline], device: torch.device = CPU
+    model: HarNetwork, inputs: ModelInputs, start: int, baselines: Mapping[str, Baseline], device: torch.device = CPU
 ) -> dict[str, Prediction]:
     """Forecasts of the rows from `start` on: the model, the same model untrained if it has a network, the baselines.
 
@@ -84,7 +94,7 @@ def _predict(
     if device != CPU:
         model = to_device(copy.deepcopy(model), device)
     har_output = model.eval().har(*inputs.to(device).batch())
-    corrections = {model_name(model.config): model.correction(har_output)}
+    corrections: dict[str, Tensor | None] = {model_name(model.config): model.correction(har_output)}
     if network_parameters(model):
         corrections[HAR_GARCH] = None
     predictions = {}
@@ -103,7 +113,3 @@ def _without_covariates(fold: Fold, rows: range) -> Prediction:
     model = HarGarch(inputs.prices.shape[1], HarGarchConfig(without_extra_terms(fold.config.model.har)))
     calibrate(model.har, inputs.before(rows.start), fold.config.symmetry)
     return _predict(model, inputs.before(rows.stop), rows.start, {})[HAR_GARCH]
-
-
-def _concatenate(predictions: list[Prediction]) -> Prediction:
-    return Prediction(torch.cat([p.quantiles for p in predictions]), torch.cat([p.variance for p in predictions]))

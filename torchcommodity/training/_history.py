@@ -8,6 +8,7 @@ from torch import Tensor
 
 from torchcommodity.data import Frequency, Panel, frequency_mismatch, summarize_names, to_panel
 from torchcommodity.models import HarConfig
+from torchcommodity.opkit.arguments import current_operation
 from torchcommodity.training._config import FitConfig
 
 HINT = "select others with prices[list(training.usable_symbols(prices))], --symbols or fit and forecast --drop-unusable"
@@ -37,70 +38,61 @@ def usable_symbols(prices: Any, config: FitConfig | None = None) -> tuple[str, .
     return tuple(symbol for symbol in symbols if symbol not in mismatches)
 
 
-def check_prices(operation: str, panel: Panel) -> None:
-    """Raise ValueError if symbols have no positive or only equal prices, and name them.
-
-    Args:
-        operation: public function that was called, for the error message.
-        panel: raw prices.
-    """
+def check_prices(panel: Panel) -> None:
+    """Raise ValueError if symbols have no positive or only equal prices, and name them."""
     values = panel.values.plain()
     if empty := _names(panel, ~_positive(values).any(0)):
         raise ValueError(
-            f"{operation}: every symbol must have positive prices; got none for "
+            f"{current_operation()}: every symbol must have positive prices; got none for "
             f"{summarize_names(empty)}{_hint(panel, empty)}"
         )
     if constant := _names(panel, _constant(values)):
         raise ValueError(
-            f"{operation}: the prices of every symbol must vary; got constant prices for "
+            f"{current_operation()}: the prices of every symbol must vary; got constant prices for "
             f"{summarize_names(constant)}{_hint(panel, constant)}"
         )
 
 
-def check_history(operation: str, panel: Panel, config: HarConfig, *, allow_short: bool = False) -> None:
+def check_history(panel: Panel, config: HarConfig, *, allow_short: bool = False) -> None:
     """Raise ValueError if symbols have no positive, constant, too few or, say, monthly prices, and name them.
 
     Args:
-        operation: public function that was called, for the error message.
         panel: raw prices.
         config: settings of the econometric part.
         allow_short: accept symbols with too few prices.
     """
-    check_prices(operation, panel)
+    check_prices(panel)
     if mismatches := _mismatches(panel, config.frequency):
         got = summarize_names(f"{symbol} {mismatch}" for symbol, mismatch in mismatches.items())
         raise ValueError(
-            f"{operation}: the prices of every symbol must be {config.frequency}, like the panel's rows; got {got}"
-            f"{_hint(panel, list(mismatches))}; make one panel of each frequency, daily, weekly or monthly"
+            f"{current_operation()}: the prices of every symbol must be {config.frequency}, like the panel's rows; got "
+            f"{got}{_hint(panel, list(mismatches))}; make one panel of each frequency, daily, weekly or monthly"
         )
     has_rolls = (panel.rolls(ahead=0) > 0).any(0) if config.frequency == "monthly" else torch.zeros(len(panel.symbols))
     if rolling := _names(panel, has_rolls):
-        raise ValueError(
-            f"{operation}: monthly prices must be spot prices: nearly every month of a front-month future has a roll; "
-            f"got contracts of {summarize_names(rolling)}; use daily prices, or no --contracts to ignore the rolls"
-        )
+        rule = "monthly prices must be spot prices: nearly every month of a front-month future has a roll"
+        remedy = "use daily prices, or no --contracts to ignore the rolls"
+        raise ValueError(f"{current_operation()}: {rule}; got contracts of {summarize_names(rolling)}; {remedy}")
     counts, required = _positive(panel.values.plain()).sum(0).tolist(), min_fit_rows(config)
     short = [f"{symbol} {count}" for symbol, count in zip(panel.symbols, counts) if count < required]
     if short and not allow_short:
         reason = f"a warm-up of {config.warmup} and twice the longest horizon of {config.horizons[-1]}"
         raise ValueError(
-            f"{operation}: every symbol must have at least {required} positive prices ({reason}); got "
+            f"{current_operation()}: every symbol must have at least {required} positive prices ({reason}); got "
             f"{summarize_names(short)}{_hint(panel, short)}"
         )
 
 
-def check_past(operation: str, panel: Panel, config: HarConfig, rows: int) -> None:
+def check_past(panel: Panel, config: HarConfig, rows: int) -> None:
     """Raise ValueError if no symbol has enough prices that vary after the warm-up in the first `rows` rows."""
     values = panel.values.plain()[:rows]
     positive = _positive(values)
     after = torch.where(positive.cumsum(0) > config.warmup, values, torch.nan)  # NaN up to the warm-up
     if not ((_positive(after).sum(0) > config.horizons[-1]) & ~_constant(after)).any():
         counts = [f"{symbol} {count}" for symbol, count in zip(panel.symbols, positive.sum(0).tolist())]
-        raise ValueError(
-            f"{operation}: a symbol must have more than {config.warmup + config.horizons[-1]} positive prices by "
-            f"{panel.dates[rows - 1]} that vary after the first {config.warmup}; got "
-            f"{summarize_names(counts)}"
-        )
+        required, date = config.warmup + config.horizons[-1], panel.dates[rows - 1]
+        rule = f"more than {required} positive prices by {date} that vary after the first {config.warmup}"
+        raise ValueError(f"{current_operation()}: a symbol must have {rule}; got {summarize_names(counts)}")
 
 
 def _mismatches(panel: Panel, frequency: Frequency) -> dict[str, str]:

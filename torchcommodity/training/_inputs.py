@@ -1,39 +1,11 @@
-"""Inputs of a model from a panel: prices, past and scheduled contract rolls, the futures curve."""
-
-from typing import Any, NamedTuple
+"""Inputs of a model from a panel, and returns of futures with and without the price gap between two contracts."""
 
 import torch
 from torch import Tensor
 
 from torchcommodity.data import Panel
-from torchcommodity.training._device import to_device
-
-
-class ModelInputs(NamedTuple):
-    """Inputs of a model without their batch axis."""
-
-    prices: Tensor  # (T, N)
-    # (T + A, N) int64: month of a roll, 0 without one, -1 where the market is closed; the last A rows are ahead
-    rolls: Tensor | None = None
-    curve: Tensor | None = None  # (T, N, C) prices of nearby contracts
-    extra_variances: Tensor | None = None  # (T, H, N, X) of `HarConfig.extra_terms`; NaN = no information
-    averages: Tensor | None = None  # (N,) bool: whether prices are averages of their period, for `calibrate`
-
-    def before(self, stop: int) -> "ModelInputs":
-        """Rows before `stop`, as known at that time; the roll calendar still extends A rows beyond the last price."""
-        rolls = None if self.rolls is None else self.rolls[: len(self.rolls) - len(self.prices) + stop]
-        curve, extra = (None if x is None else x[:stop] for x in (self.curve, self.extra_variances))
-        return ModelInputs(self.prices[:stop], rolls, curve, extra, self.averages)
-
-    def to(self, device: torch.device) -> "ModelInputs":
-        """Copy to a device; prices are float32 on a device without float64."""
-        rest = (None if x is None else to_device(x, device) for x in self[1:])
-        return ModelInputs(to_device(self.prices, device), *rest)
-
-    def batch(self) -> tuple[Any, ...]:
-        """Inputs with a batch axis of size one, for `model(*inputs.batch())`: three, or four with extra variances."""
-        fields = self[: 3 if self.extra_variances is None else 4]
-        return tuple(None if x is None else x.unsqueeze(0) for x in fields)
+from torchcommodity.models import ModelInputs
+from torchcommodity.ops import log_returns
 
 
 def model_inputs(panel: Panel, ahead: int, extra_variances: Tensor | None = None) -> ModelInputs:
@@ -65,3 +37,96 @@ def model_inputs(panel: Panel, ahead: int, extra_variances: Tensor | None = None
     rolls[: len(panel)][closed] = -1
     curve = None if panel.curve is None else panel.curve.plain().detach()
     return ModelInputs(prices, rolls, curve, extra_variances, averages)
+
+
+def roll_gaps(panel: Panel) -> Tensor:  # (T, N)
+    """Part of each log-return that comes from switching to another contract: ln F_{1+n}(s) - ln F_1(s).
+
+    s is the row of the last positive price before t, and n the number of rolls after s up to t; F_1, F_2, ... are the
+    nearby contracts of the panel's curve. The gap is not a return: a holder of the second contract
+    over the roll earns ln F_1(t) - ln F_2(s).
+
+    Args:
+        panel: prices with `contracts`, and `curve` where it is known.
+
+    Returns:
+        (T, N) float64, log-return: zero on a row without a roll and for a symbol without a contract, NaN on a roll
+        beyond the curve. Row t uses prices up to row t - 1 and the calendar.
+
+    References:
+        Erb, Harvey (2006). The strategic and tactical value of commodity futures. Financial Analysts Journal 62(2):
+        their roll return, here on the day of the roll.
+
+    >>> from torchcommodity import data
+    >>> panel = data.embedded(["WTI"]).between("2018-12-18", "2018-12-21")
+    >>> roll_gaps(panel)[:, 0].tolist()  # spot
+    [0.0, 0.0, 0.0, 0.0]
+    >>> roll_gaps(panel.with_contracts({"WTI": "CL"}))[:, 0].tolist()  # treated as a front month without a curve
+    [0.0, 0.0, nan, 0.0]
+    """
+    return _gaps(model_inputs(panel, ahead=0))
+
+
+def roll_adjusted_returns(panel: Panel | ModelInputs) -> Tensor:  # (T, N)
+    """Log-returns of the contract held, without roll gaps: the returns that an investor can earn.
+
+    r_t = ln F_1(t) - ln F_{1+n}(s), with s the row of the last positive price and n the number of rolls since; the
+    log-return of the price on rows without a roll.
+
+    Args:
+        panel: prices with `contracts`, and `curve` where it is known; or the inputs of a model.
+
+    Returns:
+        (T, N) float64, log-return. NaN where the log-return of the price is missing, and on a roll beyond the curve:
+        zero would lower the volatility. A portfolio holds no position in the asset over such a row.
+
+    >>> from torchcommodity import data
+    >>> panel = data.embedded(["WTI"]).between("2018-12-18", "2018-12-21").with_contracts({"WTI": "CL"})
+    >>> [round(r, 3) for r in roll_adjusted_returns(panel)[:, 0].tolist()]
+    [nan, 0.039, nan, -0.006]
+    """
+    inputs = model_inputs(panel, ahead=0) if isinstance(panel, Panel) else panel
+    return log_returns(inputs.prices) - _gaps(inputs)
+
+
+def non_roll_returns(panel: Panel) -> Tensor:  # (T, N)
+    """Log-returns with NaN on every roll, for volatility estimates.
+
+    `ops.riskmetrics_variance` and similar operators skip NaN, so roll gaps do not enter the volatility.
+
+    Args:
+        panel: prices with `contracts`.
+
+    Returns:
+        (T, N) float64, log-return; NaN on a roll, and where the log-return is missing.
+
+    >>> from torchcommodity import data, ops
+    >>> panel = data.embedded(["WTI"]).between("2018-01-01", "2018-12-31").with_contracts({"WTI": "CL"})
+    >>> int(non_roll_returns(panel).isnan().sum() - ops.log_returns(panel.values).isnan().sum())
+    12
+    """
+    is_roll = panel.rolls(ahead=0) > 0
+    return torch.where(is_roll, torch.nan, log_returns(panel.values.plain()))
+
+
+def _gaps(inputs: ModelInputs) -> Tensor:  # (T, N)
+    if inputs.rolls is None:
+        return torch.zeros_like(inputs.prices)
+    prices, has_price = inputs.prices, inputs.prices > 0
+    rows = torch.arange(len(prices))[:, None].expand(prices.shape)
+    latest = torch.where(has_price, rows, -1).cummax(0).values
+    before = torch.cat([torch.full_like(latest[:1], -1), latest[:-1]])
+    last_rows = torch.where(before < 0, rows, before)  # with a positive price before each row; the row itself if none
+    passed = (inputs.rolls[: len(prices)] > 0).long().cumsum(0)
+    counts = torch.where(has_price, passed - passed.gather(0, last_rows), 0)
+    if inputs.curve is None:
+        return torch.where(counts > 0, torch.nan, torch.zeros_like(prices))
+    contracts = inputs.curve.shape[-1]
+    curve = inputs.curve.gather(0, last_rows[..., None].expand(-1, -1, contracts))
+    curve = torch.cat([curve, torch.full_like(curve[..., :1], torch.nan)], -1)  # NaN beyond the curve
+    entered = curve.gather(-1, counts.clamp(max=contracts)[..., None]).squeeze(-1)
+    return torch.where(counts > 0, _log(entered) - _log(curve[..., 0]), 0.0)
+
+
+def _log(prices: Tensor) -> Tensor:
+    return torch.where(prices > 0, prices, torch.nan).log()

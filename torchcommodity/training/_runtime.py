@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
+from threadpoolctl import threadpool_limits
 from torch import nn
 
+from torchcommodity.opkit.arguments import current_operation
 from torchcommodity.training._device import resolve_device
 
 if TYPE_CHECKING:
-    from lightning.fabric import Fabric
+    from lightning_fabric import Fabric
 
 Precision = Literal["32-true", "bf16-mixed", "16-mixed"]
 MatmulPrecision = Literal["highest", "high", "medium"]
@@ -25,15 +27,14 @@ def make_fabric(device: str, precision: Precision, tensorboard: Path | None = No
     Raises:
         ValueError: the device is not available.
     """
-    from lightning.fabric import Fabric  # slow to import
-    from lightning.fabric.loggers.tensorboard import TensorBoardLogger
-    from lightning.fabric.plugins import MixedPrecision
+    from lightning_fabric import Fabric  # slow to import
+    from lightning_fabric.loggers.tensorboard import TensorBoardLogger
+    from lightning_fabric.plugins import MixedPrecision
 
     torchrun = torch.distributed.is_available() and torch.distributed.is_torchelastic_launched()
     local_processes = int(os.environ["LOCAL_WORLD_SIZE"]) if torchrun else 1
-    target = fabric_device("train", device, local_processes if torchrun else None)
-    for name in ("lightning.fabric", "lightning.pytorch"):  # silences their startup messages
-        logging.getLogger(name).setLevel(logging.ERROR)
+    target = fabric_device(device, local_processes if torchrun else None)
+    logging.getLogger("lightning_fabric").setLevel(logging.ERROR)  # silences its startup messages
     fabric = Fabric(
         **target,
         num_nodes=int(os.environ["WORLD_SIZE"]) // local_processes if torchrun else 1,
@@ -45,23 +46,43 @@ def make_fabric(device: str, precision: Precision, tensorboard: Path | None = No
     return fabric
 
 
-def fabric_device(operation: str, device: str, processes: int | None = None) -> dict[str, Any]:
+def fabric_device(device: str, processes: int | None = None) -> dict[str, Any]:
     """Arguments of Fabric for a device; under torchrun, for that of each of its processes on this machine.
 
     Raises:
         ValueError: the device is not available, or has an index under torchrun, which gives each process its own.
 
     Example:
-        >>> fabric_device("train", "cpu")
+        >>> fabric_device("cpu")
         {'accelerator': 'cpu', 'devices': 1}
     """
     accelerator, _, index = str(device).partition(":")
-    target = resolve_device(operation, device).type
+    target = resolve_device(device).type
     if not index or accelerator == "cpu":
         return {"accelerator": target, "devices": processes or 1}
     if processes is not None:
-        raise ValueError(f"{operation}: device must have no index under torchrun, such as {target}; got {device}")
+        rule = f"device must have no index under torchrun, such as {target}"
+        raise ValueError(f"{current_operation()}: {rule}; got {device}")
     return {"accelerator": target, "devices": [int(index)]}
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Limit torch and BLAS to one thread, and restore torch's setting on exit; also a decorator.
+
+    A training step takes microseconds; synchronizing threads costs more than it saves, by a factor of several hundred
+    on a loaded machine. The last bits of a BLAS sum, and so of a fit by `arch` or scipy, depend on the number of
+    threads.
+    """
+    import scipy.linalg  # noqa: F401  # the limit reaches a BLAS that is loaded, and scipy has its own
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with threadpool_limits(1, user_api="blas"):
+            yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 @contextmanager

@@ -4,22 +4,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from torchcommodity.models import HarConfig
+from torchcommodity.models import HarConfig, HarNetwork, ModelInputs
+from torchcommodity.opkit.arguments import operation
 from torchcommodity.training._batches import TrainingBatch, make_loader, make_splits, plan_epoch, slice_rows
 from torchcommodity.training._calibration import calibrate
 from torchcommodity.training._checkpoint import Checkpoint, training_fingerprint
 from torchcommodity.training._config import TrainConfig
-from torchcommodity.training._inputs import ModelInputs
 from torchcommodity.training._runtime import make_fabric, torch_settings
 from torchcommodity.training._trainer import Teacher, Trainer, load_network, network_parameters
 
 if TYPE_CHECKING:
-    from lightning.fabric import Fabric
+    from lightning_fabric import Fabric
 
 Progress = Callable[[int, int, str], None]  # done, total, description
 
@@ -43,8 +43,9 @@ class TrainResult(NamedTuple):
     validation: tuple[tuple[float, ...], ...] = ()  # per epoch and horizon: change of the validation loss in percent
 
 
+@operation("train")
 def train(
-    model: Any,
+    model: HarNetwork,
     inputs: ModelInputs,
     config: TrainConfig,
     symmetry: float,
@@ -188,7 +189,7 @@ def _check_micro_batches(model: nn.Module, config: TrainConfig, fabric: "Fabric"
 
 
 @torch.no_grad()
-def _load_best(model: Any, trainer: Trainer) -> TrainResult:
+def _load_best(model: HarNetwork, trainer: Trainer) -> TrainResult:
     """Load the best epoch into the model; horizons that it did not improve keep the baseline."""
     best, epochs = trainer.best, len(trainer.validation)
     load_network(model, best.network)

@@ -2,18 +2,19 @@
 
 import copy
 from collections.abc import Iterable, Mapping
+from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
 
 from torchcommodity.losses import distillation_loss, pinball
+from torchcommodity.models import HarNetwork, to_device
 from torchcommodity.training._batches import TrainingBatch
-from torchcommodity.training._device import to_device
 from torchcommodity.training._runtime import all_reduce_gradients
 
 if TYPE_CHECKING:
-    from lightning.fabric import Fabric
+    from lightning_fabric import Fabric
 
 
 class BestEpoch(NamedTuple):
@@ -27,7 +28,7 @@ class BestEpoch(NamedTuple):
 class Teacher(NamedTuple):
     """Trained model for distillation: the student is trained on its quantiles and on the targets."""
 
-    model: Any
+    model: HarNetwork
     weight: float  # weight of the teacher's term in the loss, in [0, 1]
 
     def to(self, device: torch.device) -> "Teacher":
@@ -49,7 +50,7 @@ class Trainer:
 
     def __init__(
         self,
-        model: Any,
+        model: HarNetwork,
         fabric: "Fabric",
         seed: int,
         *,
@@ -75,7 +76,8 @@ class Trainer:
         """One optimizer step on the micro-batches of this process; returns their loss."""
         self.model.train()
         # dropout is seeded by step, so that a resumed run draws the same masks
-        torch.manual_seed(_combine(self.seed, self.epoch, self.step, self.fabric.global_rank))
+        numbers = self.seed, self.epoch, self.step, self.fabric.global_rank
+        torch.manual_seed(reduce(lambda seed, number: (seed * 1_000_003 + number) % 2**63, numbers, 0))
         self._fabric_optimizer.zero_grad()
         total = torch.zeros((), device=self.fabric.device)
         for batch in micro_batches:
@@ -153,13 +155,12 @@ class Trainer:
                 sums.append(loss)
         return torch.stack(sums), batch.targets.isfinite().sum((0, 1, 3)) * len(levels)
 
-    def _scale(self, model: Any, batch: TrainingBatch, correction: float) -> Tensor:  # (B, T, H, N)
+    def _scale(self, model: HarNetwork, batch: TrainingBatch, correction: float) -> Tensor:  # (B, T, H, N)
         """Factor by which a network corrects the econometric scale."""
         with self.fabric.autocast():
             raw = model.correction(batch.har_output)
         raw = raw.to(torch.promote_types(raw.dtype, torch.float32))
-        log_scale: Tensor = model.har.scale_correction(raw)
-        return (correction * log_scale).exp()
+        return (correction * model.har.scale_correction(raw)).exp()
 
 
 def network_parameters(model: nn.Module) -> list[nn.Parameter]:
@@ -178,11 +179,3 @@ def load_network(model: nn.Module, state: Mapping[str, Tensor]) -> None:
     tensors = model.state_dict()
     for name, value in state.items():
         tensors[name].copy_(value)
-
-
-def _combine(*numbers: int) -> int:
-    """One seed from several numbers."""
-    seed = 0
-    for number in numbers:
-        seed = (seed * 1_000_003 + number) % 2**63
-    return seed

@@ -2,7 +2,6 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,6 +11,7 @@ from torch import Tensor
 from torchcommodity.data import Panel, check_not_synthetic, targets, walk_forward
 from torchcommodity.losses import pinball
 from torchcommodity.models import HarGarchConfig, build_model, model_name
+from torchcommodity.opkit.arguments import operation
 from torchcommodity.training._config import FitConfig, check_config
 from torchcommodity.training._covariates import check_no_extra_terms
 from torchcommodity.training._executors import LOCAL, Executor
@@ -73,6 +73,7 @@ class TuneResult:
         return f"None of {len(self.trials)} trials improved on the baseline, which is kept: {text}"
 
 
+@operation("tune")
 def tune(
     panel: Panel,
     config: FitConfig,
@@ -116,19 +117,19 @@ def tune(
         raise ImportError("tune: optuna is not installed: pip install 'torchcommodity[tune]'", name="optuna") from error
     check_not_synthetic("tune", panel)
     panel = panel.drop_empty_rows()
-    config = check_config("tune", config, panel)
+    config = check_config(config, panel)
     if min(trials, years) < 1:
         raise ValueError(f"tune: trials and years must be at least 1; got {trials} and {years}")
     fold, excluded = _make_fold(panel, config, years, seed)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed))
-    space = dict(_search_space(config))
-    study.enqueue_trial({key: value for key, (value, _) in space.items()})
+    space = _search_space(config)
+    study.enqueue_trial({key: search_range.value for key, search_range in space.items()})
     results: list[Trial] = []
     deadline = time.monotonic() + seconds
     while len(results) < trials and (not results or time.monotonic() < deadline):
         pending = [study.ask() for _ in range(min(CONCURRENT_TRIALS, trials - len(results)))]
-        suggestions = [{key: suggest(trial) for key, (_, suggest) in space.items()} for trial in pending]
+        suggestions = [{key: space[key].suggest(trial, key) for key in space} for trial in pending]
         folds = [fold._replace(config=_with_settings(config, settings)) for settings in suggestions]
         for trial, settings, change in zip(pending, suggestions, executor.map(evaluate_fold, folds)):
             results.append(Trial(settings, change))
@@ -171,37 +172,44 @@ def _make_fold(panel: Panel, config: FitConfig, years: int, seed: int) -> tuple[
     """Fold with the last `years` as test rows, and the symbols with too few prices before them."""
     if not network_parameters(build_model(config.model, len(panel.symbols))):
         raise ValueError(f"tune: config.model must have a network; got {model_name(config.model)}")
-    check_no_extra_terms("tune", config.model.har, "tune without extra_terms, and fit with covariates=")
+    check_no_extra_terms(config.model.har, "tune without extra_terms, and fit with covariates=")
     har, last = config.model.har, int(str(panel.dates[-1])[:4])
     blocks = walk_forward(panel.dates, test_start=last - years + 1, horizon=har.horizons[-1])
     start = blocks[0].test.start
     past = panel.between(None, panel.dates[start - 1])
     usable = usable_symbols(past, config)
-    check_history("tune", past.select(usable or past.symbols), har)
+    check_history(past.select(usable or past.symbols), har)
     inputs = model_inputs(panel.select(usable), har.horizons[-1])
-    return Fold(inputs, {str(panel.dates[b.test.start])[:4]: b.test for b in blocks}, config, seed, {}), tuple(
-        symbol for symbol in panel.symbols if symbol not in usable
-    )
+    test_rows = {str(panel.dates[block.test.start])[:4]: block.test for block in blocks}
+    excluded = tuple(symbol for symbol in panel.symbols if symbol not in usable)
+    return Fold(inputs, test_rows, config, seed, {}), excluded
 
 
-Suggest = Callable[["optuna.Trial"], Any]
+class SearchRange(NamedTuple):
+    """Initial value of a setting, and the range from which trials draw it, uniform in its logarithm."""
+
+    value: float
+    low: float
+    high: float
+
+    def suggest(self, trial: "optuna.Trial", key: str) -> float:
+        if isinstance(self.value, int):
+            return trial.suggest_int(key, int(self.low), int(self.high), log=True)
+        return trial.suggest_float(key, self.low, self.high, log=True)
 
 
-def _search_space(config: FitConfig) -> Iterator[tuple[str, tuple[Any, Suggest]]]:
-    """Key, initial value and sampling function: within a factor of 2 for the model, wider for training."""
+def _search_space(config: FitConfig) -> dict[str, SearchRange]:
+    """Range of each setting by key: within a factor of 2 for the model, wider for training."""
     factors = {"learning_rate": 10, "weight_decay": 10, "batch_size": 4, "window": 2}
     values = [(f"train.{name}", getattr(config.train, name), factor) for name, factor in factors.items()]
-    values += [(f"model.{field.name}", getattr(config.model, field.name), 2) for field in fields(config.model)]  # type: ignore[arg-type]
+    values += [(f"model.{field.name}", getattr(config.model, field.name), 2) for field in fields(config.model)]
+    space = {}
     for key, value, factor in values:
-        if type(value) in (int, float) and value > 0:
-            yield key, _around(value, key, factor)
-
-
-def _around(value: float, key: str, factor: int) -> tuple[float, Suggest]:
-    if isinstance(value, int):
-        low, high = max(1, value // factor), value * factor
-        return value, lambda trial: trial.suggest_int(key, low, high, log=True)
-    return value, lambda trial: trial.suggest_float(key, value / factor, value * factor, log=True)
+        if type(value) is int and value > 0:
+            space[key] = SearchRange(value, max(1, value // factor), value * factor)
+        elif type(value) is float and value > 0:
+            space[key] = SearchRange(value, value / factor, value * factor)
+    return space
 
 
 def _with_settings(config: FitConfig, settings: dict[str, Any]) -> FitConfig:

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from torchcommodity.export import Artifact, Metadata
+from torchcommodity.opkit.arguments import operation
 from torchcommodity.serve.dashboard import empty_document
 from torchcommodity.serve.http._example import example_request
 from torchcommodity.serve.http._logs import logging_to_stderr
@@ -38,9 +39,10 @@ def run_worker(connection: Connection, file: ArtifactFile) -> None:
 
 def _load(connection: Connection, file: ArtifactFile) -> Artifact:
     try:
-        device = resolve_device("serve", file.device)
-        if file.memory_fraction is not None:
-            limit_memory("serve", device, file.memory_fraction)
+        with operation("serve"):
+            device = resolve_device(file.device)
+            if file.memory_fraction is not None:
+                limit_memory(device, file.memory_fraction)
         artifact = Artifact.load(file.path, device)
     except (ValueError, OSError) as error:
         connection.send(str(error))

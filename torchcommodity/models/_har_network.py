@@ -1,0 +1,103 @@
+"""Base of every model: `Har`, and a network that corrects its log scale.
+
+Legend: B batch, T time, N assets, H horizons, Q quantiles, F features.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from torchcommodity.models._har import Har, HarOutput
+from torchcommodity.models._har_config import ModelConfig
+
+
+class HarNetwork(nn.Module):
+    """Raw prices (B, T, N) to quantiles (B, H, N, Q) of the cumulative log-return after the last row.
+
+    A network is a subclass: it builds its layers in `__init__`, the `head` last, and writes its `correction`.
+
+    Args:
+        assets: N, the number of symbols.
+        config: settings.
+    """
+
+    config: ModelConfig
+    head: nn.Linear  # to the correction of every horizon, see `correction_head`
+    last_rows: int | None = None  # last rows of `Har` that a forecast depends on; None = all
+
+    def __init__(self, assets: int, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.har = Har(assets, config.har)
+
+    def forward(
+        self,
+        prices: Tensor,
+        rolls: Tensor | None = None,
+        curve: Tensor | None = None,
+        extra_variances: Tensor | None = None,
+    ) -> Tensor:
+        """Quantiles (B, H, N, Q) after the last row; the inputs are those of `Har`."""
+        return self.last_quantiles(self.har(prices, rolls, curve, extra_variances, last_rows=self.last_rows))
+
+    def last_quantiles(self, har_output: HarOutput) -> Tensor:  # (B, H, N, Q)
+        """Quantiles after the last row from the output of `Har`."""
+        return self.har.last_quantiles(har_output, self.correction(har_output))
+
+    def correction(self, har_output: HarOutput) -> Tensor:  # (B, T, H, N)
+        """Raw correction of log sigma at every row: zero in an untrained model, bounded and shrunk by `Har`."""
+        raise NotImplementedError(f"{type(self).__name__} must define correction(har_output)")
+
+    def to_sequences(self, x: Tensor) -> Tensor:  # (B, T, N, F) -> (B N, T, F)
+        """One sequence per symbol, in the dtype of the network (prices are double)."""
+        B, T, N, F = x.shape
+        # to one axis first: torch 2.10 does not export `flatten(0, 1)` here, as it guards on two symbolic strides
+        return x.to(self.head.weight.dtype).transpose(1, 2).flatten().view(B * N, T, F)
+
+    def from_sequences(self, sequences: Tensor) -> Tensor:  # (B N, T, C) -> (B, T, N, C)
+        """Inverse of `to_sequences`."""
+        panel: Tensor = sequences.unflatten(0, (-1, self.har.assets))
+        return panel.transpose(1, 2)
+
+
+def correction_head(inputs: int, config: ModelConfig) -> nn.Linear:
+    """Linear layer to the correction of every horizon, initialized to zero, so that an untrained model equals `Har`."""
+    layer = nn.Linear(inputs, len(config.har.horizons))
+    nn.init.zeros_(layer.weight)
+    nn.init.zeros_(layer.bias)
+    return layer
+
+
+def roll_adjusted_index(har_output: HarOutput) -> Tensor:  # (B, T, N)
+    """Price index without roll gaps, starting near 1, as input of indicators; NaN on rows without a return."""
+    valid = torch.isfinite(har_output.returns)
+    path = torch.where(valid, har_output.returns, 0.0).cumsum(1).exp()
+    return torch.where(valid, path, torch.nan)
+
+
+def zero_nonfinite(x: Tensor) -> Tensor:
+    """Replace NaN and infinite values by zero, with zero gradient."""
+    return torch.where(torch.isfinite(x), x, 0.0)
+
+
+def learned_parameters(model: nn.Module) -> dict[str, Tensor]:
+    """Interpretable parameters that a model trains with its network, in their natural units.
+
+    Args:
+        model: a model of `models.MODELS`, or any module with layers `nn.EwmVolatility`, `nn.GarchVariance`,
+            `nn.Indicators` or `nn.CorrelationRegime`.
+
+    Returns:
+        copies of half-lives (rows), GARCH parameters and thresholds by "layer.parameter", for comparison before and
+        after training; empty for a model without such layers. The GARCH parameters of `Har` are calibrated, not
+        trained, and not included.
+
+    Example:
+        >>> from torchcommodity.models import GarchLstm
+        >>> learned_parameters(GarchLstm(1))["volatility.halflife"].flatten()
+        tensor([ 5., 21., 63.])
+    """
+    parameters: dict[str, Tensor] = {}
+    for name, layer in model.named_modules():
+        values = layer.learned_parameters() if hasattr(layer, "learned_parameters") else {}
+        parameters |= {f"{name}.{key}": value.clone() for key, value in values.items()}
+    return parameters
