@@ -13,7 +13,7 @@ NATIVE := $(shell find torchcommodity/ops torchcommodity/opkit/include -name "*.
 # For Podman: DOCKER_BUILD="podman build --format docker", the format that has health checks.
 DOCKER_BUILD ?= docker build
 
-.PHONY: forecast test test-slow test-release check docs bench test-cuda bench-cuda wheel test-versions version release-check upload image dev clean
+.PHONY: forecast test test-slow marks test-release check docs bench test-cuda bench-cuda wheel test-versions version release-check upload image dev clean
 
 forecast: $(VENV)/forecast  ## forecast the embedded prices: out/report.html
 	$(BIN)/torchcommodity forecast
@@ -23,6 +23,9 @@ test: $(VENV)/dev  ## the inner loop: every feature, in minutes
 
 test-slow: $(VENV)/dev  ## the tests marked slow; MARKS="export or browser" for those that also have one of these marks
 	$(PYTEST) -m "slow$(if $(MARKS), and ($(MARKS)))"
+
+marks:  ## MARKS of the jobs of slow tests that the changes since the commit BASE need; without BASE, all of them
+	@.ci/marks $(BASE) | tee -a "$${GITHUB_OUTPUT:-/dev/null}"
 
 test-release: $(VENV)/dev  ## corpora of faults in full, CUDA, and the wheel in dist/ beside every torch and Python
 	$(PYTEST) -m release

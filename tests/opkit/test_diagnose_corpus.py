@@ -16,7 +16,6 @@ def test_corpus_names_are_unique() -> None:
     assert len({entry.name for entry in ENTRIES}) == len(ENTRIES)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("entry", SPREAD, ids=lambda entry: f"{entry.category}-{entry.name}")
 def test_diagnose_names_the_cause(entry: Entry) -> None:
     judgement = judge(entry)

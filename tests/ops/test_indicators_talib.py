@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from indicator_cover import COVER, NO_FORMULAS, formulas, statements
 from torch import Tensor
 
 from torchcommodity.ops import indicators
@@ -17,6 +18,7 @@ nasdaq, sp500 = pytest.importorskip("arch.data.nasdaq"), pytest.importorskip("ar
 FORMULAS = [name for name in indicators.__all__ if name.islower() and name != "lookback"]
 TRANSFORMS = {name.lower() for name in talib.get_function_groups()["Math Transform"]}  # test_indicator_transforms.py
 NAMES = [name for name in FORMULAS if not (name.startswith("cdl") or name in TRANSFORMS)]  # cdl: test_candlesticks.py
+OF_ENGINE = [name for name in COVER if name in NAMES]
 PRICES = ("open", "high", "low", "close", "volume", "real", "real0", "real1", "periods")
 MATYPES = (1, 2, 3, 4, 5, 6, 8, 9, 12, 13)
 INDEXES = {"maxindex", "minindex", "minmaxindex"}
@@ -120,14 +122,13 @@ def test_indicator_arguments_equal_talib(name: str) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[pytest.mark.slow] * name.startswith("ht_"))
-        for name in NAMES
-        if name not in STEP_FUNCTIONS
-    ],
-)
+def test_cover_has_every_statement_and_what_is_no_formula() -> None:
+    assert {name for name in FORMULAS if name not in formulas()} == {*NO_FORMULAS}
+    expected = set().union(*map(statements, formulas()))
+    assert set().union(*(statements(name) for name in COVER if name not in NO_FORMULAS)) == expected
+
+
+@pytest.mark.parametrize("name", [name for name in OF_ENGINE if name not in STEP_FUNCTIONS])
 def test_indicator_gradients(name: str, prices: dict[str, Tensor]) -> None:
     settings = short_periods(name)
     rows = indicators.lookback(name, **settings) + 5
@@ -147,7 +148,7 @@ def test_indicator_gradients(name: str, prices: dict[str, Tensor]) -> None:
     assert torch.autograd.gradgradcheck(valid_outputs, panels, fast_mode=True, atol=1e-4)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", OF_ENGINE)
 def test_indicator_recovers_after_missing_rows(name: str, prices: dict[str, Tensor]) -> None:
     settings, gap = short_periods(name), 20
     warm_up = indicators.lookback(name, **settings)
@@ -169,7 +170,7 @@ def test_indicator_recovers_after_missing_rows(name: str, prices: dict[str, Tens
         assert gradients[0] is None or gradients[0][gap, 0] == 0
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", OF_ENGINE)
 def test_indicator_has_no_look_ahead(name: str, prices: dict[str, Tensor]) -> None:
     settings = short_periods(name)
     first = 40 + indicators.lookback(name, **settings)  # row that changes
@@ -179,7 +180,7 @@ def test_indicator_has_no_look_ahead(name: str, prices: dict[str, Tensor]) -> No
         assert torch.equal(x[:first].nan_to_num(9), y[:first].nan_to_num(9))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", OF_ENGINE)
 def test_indicator_series_are_independent(name: str, prices: dict[str, Tensor]) -> None:
     settings = short_periods(name)
     panels = [torch.stack([panel[:80], panel[80:160]]) for panel in inputs(name, prices)]  # (2, T, 2)
@@ -191,7 +192,7 @@ def test_indicator_series_are_independent(name: str, prices: dict[str, Tensor]) 
                 assert torch.allclose(x.double(), y[batch, :, n : n + 1].double(), rtol=1e-12, equal_nan=True)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", OF_ENGINE)
 def test_indicator_single_and_half_precision(name: str, prices: dict[str, Tensor]) -> None:
     panels = [panel / (1e6 if key == "volume" else 1) for key, panel in zip(panel_names(name), inputs(name, prices))]
     exact = outputs(name, *panels)
@@ -205,14 +206,14 @@ def test_indicator_single_and_half_precision(name: str, prices: dict[str, Tensor
         assert y.dtype == torch.bfloat16 or not y.is_floating_point()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", OF_ENGINE)
 def test_indicator_few_rows(name: str, prices: dict[str, Tensor]) -> None:
     for rows in (0, 1, 2):
         results = outputs(name, *(panel[:rows] for panel in inputs(name, prices)))
         assert all(y.shape == (rows, 2) for y in results)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", OF_ENGINE)
 def test_indicator_live_updates_equal_batch(name: str, prices: dict[str, Tensor]) -> None:
     operator, settings = getattr(indicators, name), short_periods(name)
     rows = 30 + indicators.lookback(name, **settings)

@@ -1,8 +1,8 @@
 """What an entry of the corpus is: an operator, its declaration, and the cause that a careful engineer would name."""
 
 import importlib
-import inspect
 import pkgutil
+import sys
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ def healthy(*, make: str = "", slow: bool = False, **declare: Any) -> Any:
 
 
 def _enter(operator: Any, cause: str, accepted: frozenset[str], make: str, slow: bool, declare: dict[str, Any]) -> Any:
-    category = inspect.stack()[2].frame.f_globals["__name__"].rpartition(".")[2]
+    category = sys._getframe(2).f_globals["__name__"].rpartition(".")[2]
     name = f"{category}.{operator_name(operator)}"
     assert name not in ENTRIES, f"{name} is entered twice"
     define = operator if make == "cpp" or _is_module(operator) else lambda: operator

@@ -10,10 +10,9 @@ from torchcommodity.ops._series.interpret import interpret
 from torchcommodity.ops._series.program import MAX_INPUTS
 from torchcommodity.ops._series.samples import PROGRAMS, sample_inputs
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not hasattr(torch.ops.commodity, "series_step"), reason="the native library is not built"),
-]
+pytestmark = pytest.mark.skipif(
+    not hasattr(torch.ops.commodity, "series_step"), reason="the native library is not built"
+)
 UNARY = ("negate", "absolute", "sqrt", "exp", "log", "atan", "sin", "cos", "valid", "forward_fill", "count", "cumsum")
 BINARY = ("add", "subtract", "multiply", "divide", "maximum", "minimum", "less", "fill", "restrict")
 WINDOWS = ("lag", "window_sum", "age_sum", "highest", "lowest", "absolute_deviation", "rank")

@@ -1,16 +1,13 @@
-"""Every indicator row by row: the bits of one call, whatever the split, on panels with missing rows."""
+"""Indicators row by row: the bits of one call, whatever the split, on panels with missing rows."""
 
 import inspect
 
 import pytest
 import torch
+from indicator_cover import COVER, NO_FORMULAS
 from torch import Tensor
 
 from torchcommodity.ops import indicators
-from torchcommodity.ops.series import Operator
-
-pytestmark = pytest.mark.slow  # test_indicators_talib.py has a shorter one
-NAMES = [name for name in indicators.__all__ if isinstance(getattr(indicators, name), Operator)]
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +23,7 @@ def panels() -> dict[str, Tensor]:
     return bars | {"volume": volume, "periods": 5 + 20 * spread, "real": close, "real0": close, "real1": volume}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [name for name in COVER if name not in NO_FORMULAS])
 def test_any_split_gives_the_bits_of_one_call(name: str, panels: dict[str, Tensor]) -> None:
     operator = getattr(indicators, name)
     inputs = [panels[key] for key in inspect.signature(operator).parameters if key in panels]
