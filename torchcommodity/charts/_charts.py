@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from torchcommodity._extras import extra
 from torchcommodity.data import summarize_names
 
 # text has a contrast of at least 4.5 to 1
@@ -33,7 +34,8 @@ COLORS = tuple(LIGHT[name] for name in ("accent", "mark", "series3", "series4", 
 
 def plotly_figure(chart: Chart, title: str) -> Any:
     """Convert a chart to a standalone plotly Figure with a title."""
-    import plotly.graph_objects as go  # slow to import
+    with extra("forecast"):
+        import plotly.graph_objects as go
 
     return go.Figure(chart).update_layout(title=escape(title), margin={"t": 96}, title_y=0.96)
 

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchcommodity._extras import extra
 from torchcommodity.data import targets
 from torchcommodity.models import Frequency, Har, HarConfig, own_rows
 from torchcommodity.ops import garch_variance, riskmetrics_variance
@@ -117,7 +118,8 @@ def _arch_parameters(returns: Tensor) -> Tensor:  # (T,) -> omega, alpha, beta; 
     r = returns[torch.isfinite(returns)].numpy()
     if len(r) < MIN_RETURNS:
         return torch.full((3,), torch.nan, dtype=returns.dtype)
-    from arch import arch_model  # slow to import
+    with extra("forecast"):
+        from arch import arch_model
 
     model = arch_model(100 * r, mean="Zero", vol="GARCH", p=1, q=1, dist="t", rescale=False)
     omega, alpha, beta, _ = model.fit(disp="off", show_warning=False).params.to_numpy()

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchcommodity._extras import extra
 from torchcommodity.charts import COLORS, Chart, chart_layout, chart_number, plotly_figure
 from torchcommodity.data import calendar_years, check_not_synthetic, summarize_names
 from torchcommodity.forecast._intervals import inside
@@ -235,7 +236,8 @@ def diebold_mariano(
         >>> round(t, 2), round(p, 4)
         (11.21, 0.0004)
     """
-    from scipy import stats
+    with extra("forecast"):
+        from scipy import stats
 
     dates = np.flatnonzero(np.isfinite(differences))
     d, T = differences[dates], len(dates)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from torchcommodity._extras import extra
 from torchcommodity.portfolio._performance import Series
 
 REPLICATIONS = 1000
@@ -53,7 +54,8 @@ def sharpe_difference(
         >>> sharpe_difference(returns, returns).difference
         0.0
     """
-    from arch.bootstrap import CircularBlockBootstrap, optimal_block_length  # slow to import
+    with extra("forecast"):
+        from arch.bootstrap import CircularBlockBootstrap, optimal_block_length
 
     if np.array_equal(returns, other):
         return SharpeDifference(0.0, 0.0, 0.0)

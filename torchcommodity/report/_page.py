@@ -10,6 +10,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from torchcommodity._extras import extra
 from torchcommodity.charts import PALETTE, Chart, palette_css
 from torchcommodity.data import frame_to_csv
 from torchcommodity.forecast import correlation, fan_chart
@@ -104,7 +105,8 @@ def plotly_version() -> str:
 
 
 def _plotly_js() -> str:
-    from plotly.offline import get_plotlyjs  # slow to import
+    with extra("forecast"):
+        from plotly.offline import get_plotlyjs
 
     script: str = get_plotlyjs()
     return script

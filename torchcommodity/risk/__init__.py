@@ -9,12 +9,10 @@ from torchcommodity.risk._density_evaluation import log_scores as log_scores
 from torchcommodity.risk._density_evaluation import pinball_by_date as pinball_by_date
 from torchcommodity.risk._density_evaluation import pit_histograms as pit_histograms
 from torchcommodity.risk._evaluated_forecasts import EvaluatedForecasts as EvaluatedForecasts
-from torchcommodity.risk._fissler_ziegel import fissler_ziegel_loss as fissler_ziegel_loss
 from torchcommodity.risk._forecast_risk import forecast_expected_shortfall as forecast_expected_shortfall
 from torchcommodity.risk._forecast_risk import forecast_value_at_risk as forecast_value_at_risk
 from torchcommodity.risk._forecast_risk import log_score as log_score
 from torchcommodity.risk._forecast_risk import probability_integral_transform as probability_integral_transform
-from torchcommodity.risk._holding_returns import holding_returns as holding_returns
 from torchcommodity.risk._model_selection import ModelConfidenceSet as ModelConfidenceSet
 from torchcommodity.risk._model_selection import SuperiorPredictiveAbility as SuperiorPredictiveAbility
 from torchcommodity.risk._model_selection import model_confidence_set as model_confidence_set
@@ -23,16 +21,18 @@ from torchcommodity.risk._overfitting import BacktestOverfitting as BacktestOver
 from torchcommodity.risk._overfitting import probability_of_backtest_overfitting as probability_of_backtest_overfitting
 from torchcommodity.risk._position_losses import PositionLosses as PositionLosses
 from torchcommodity.risk._position_losses import position_losses as position_losses
+from torchcommodity.risk._position_losses import simple_return_quantiles as simple_return_quantiles
 from torchcommodity.risk._sample import expected_shortfall as expected_shortfall
+from torchcommodity.risk._sample import holding_returns as holding_returns
 from torchcommodity.risk._sample import value_at_risk as value_at_risk
 from torchcommodity.risk._sharpe_ratios import DeflatedSharpeRatio as DeflatedSharpeRatio
 from torchcommodity.risk._sharpe_ratios import deflated_sharpe_ratio as deflated_sharpe_ratio
 from torchcommodity.risk._sharpe_ratios import expected_maximum_sharpe as expected_maximum_sharpe
 from torchcommodity.risk._sharpe_ratios import probabilistic_sharpe_ratio as probabilistic_sharpe_ratio
 from torchcommodity.risk._sharpe_ratios import sharpe_probability as sharpe_probability
-from torchcommodity.risk._shortfall_test import AcerbiSzekelyTest as AcerbiSzekelyTest
-from torchcommodity.risk._shortfall_test import acerbi_szekely_test as acerbi_szekely_test
-from torchcommodity.risk._simple_returns import simple_return_quantiles as simple_return_quantiles
+from torchcommodity.risk._shortfall import AcerbiSzekelyTest as AcerbiSzekelyTest
+from torchcommodity.risk._shortfall import acerbi_szekely_test as acerbi_szekely_test
+from torchcommodity.risk._shortfall import fissler_ziegel_loss as fissler_ziegel_loss
 from torchcommodity.risk._tail_evaluation import TailEvaluation as TailEvaluation
 from torchcommodity.risk._tail_evaluation import evaluate_tails as evaluate_tails
 

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity._extras import extra
+from torchcommodity.opkit.arguments import current_operation, operation, raise_invalid
 from torchcommodity.risk._series import aligned_series, check_level
 
 
@@ -52,6 +53,7 @@ class ChristoffersenTest:
     transitions: int
 
 
+@operation("kupiec_test")
 def kupiec_test(
     returns: ArrayLike,  # (T,)
     value_at_risk: ArrayLike,  # (T,)
@@ -82,14 +84,16 @@ def kupiec_test(
         >>> test.exceedances, round(test.expected, 1), round(test.statistic, 2), round(test.p_value, 3)
         (20, 12.6, 3.91, 0.048)
     """
-    from scipy import stats  # slow to import
+    with extra("forecast"):
+        from scipy import stats
 
-    exceeds, valid = _exceedances("kupiec_test", returns, value_at_risk, level)
+    exceeds, valid = _exceedances(returns, value_at_risk, level)
     T, x = int(valid.sum()), int(exceeds[valid].sum())
     statistic = _ratio(T - x, x, x / T) - _ratio(T - x, x, 1 - level)
     return KupiecTest(statistic, float(stats.chi2.sf(statistic, 1)), x, T * (1 - level), T)
 
 
+@operation("christoffersen_test")
 def christoffersen_test(
     returns: ArrayLike,  # (T,)
     value_at_risk: ArrayLike,  # (T,)
@@ -120,9 +124,10 @@ def christoffersen_test(
         >>> round(test.after_calm, 3), round(test.after_exceedance, 3), test.independence_p_value < 0.001
         (0.004, 0.917, True)
     """
-    from scipy import stats  # slow to import
+    with extra("forecast"):
+        from scipy import stats
 
-    exceeds, valid = _exceedances("christoffersen_test", returns, value_at_risk, level)
+    exceeds, valid = _exceedances(returns, value_at_risk, level)
     pairs = valid[:-1] & valid[1:]
     if not pairs.any():
         raise_invalid("christoffersen_test", "two consecutive rows must have a return and a value at risk", pairs=0)
@@ -147,11 +152,11 @@ def _ratio(zeros: int, ones: int, probability: float) -> float:
     return 2 * float(xlogy(zeros, 1 - probability) + xlogy(ones, probability))
 
 
-def _exceedances(operation: str, returns: ArrayLike, value_at_risk: ArrayLike, level: float) -> tuple[Any, Any]:
+def _exceedances(returns: ArrayLike, value_at_risk: ArrayLike, level: float) -> tuple[Any, Any]:
     """Rows with a loss beyond value at risk, and rows with both numbers, (T,) bool each."""
-    check_level(operation, level)
-    r, v = aligned_series(operation, returns=returns, value_at_risk=value_at_risk)
+    check_level(level)
+    r, v = aligned_series(returns=returns, value_at_risk=value_at_risk)
     valid = np.isfinite(r) & np.isfinite(v)
     if not valid.any():
-        raise_invalid(operation, "at least one row must have a return and a value at risk", rows=len(r))
+        raise_invalid(current_operation(), "at least one row must have a return and a value at risk", rows=len(r))
     return valid & (r < -v), valid

@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import torch
 
+from torchcommodity._extras import extra
 from torchcommodity.losses import pinball
-from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.opkit.arguments import operation, raise_invalid
 from torchcommodity.risk._evaluated_forecasts import EvaluatedForecasts, has_outcome, independent_rows, model_of
 from torchcommodity.risk._forecast_risk import log_score, probability_integral_transform
 
@@ -40,6 +41,7 @@ class PitHistogram:
     p_value: float
 
 
+@operation("pit_histograms")
 def pit_histograms(backtest: EvaluatedForecasts, model: str | None = None) -> tuple[PitHistogram, ...]:
     """PIT histogram of every symbol and horizon of a backtest, with a Kolmogorov-Smirnov test of uniformity.
 
@@ -65,9 +67,10 @@ def pit_histograms(backtest: EvaluatedForecasts, model: str | None = None) -> tu
         >>> len(week.edges), len(week.shares), round(sum(week.shares), 6), week.p_value > 0.05
         (21, 20, 1.0, True)
     """
-    from scipy import stats  # slow to import
+    with extra("forecast"):
+        from scipy import stats
 
-    name = model_of("pit_histograms", backtest, model)
+    name = model_of(backtest, model)
     valid = has_outcome(backtest, name)
     edges = np.array([0.0, *backtest.levels, 1.0])
     pits = probability_integral_transform(backtest.quantiles[name], backtest.levels, backtest.targets).numpy()
@@ -87,6 +90,7 @@ def pit_histograms(backtest: EvaluatedForecasts, model: str | None = None) -> tu
     return tuple(records)
 
 
+@operation("log_scores")
 def log_scores(backtest: EvaluatedForecasts) -> pd.DataFrame:
     """Mean log score of every model at every horizon, on the rows that all of them forecast; higher is better.
 
@@ -107,7 +111,7 @@ def log_scores(backtest: EvaluatedForecasts) -> pd.DataFrame:
         >>> bool(table.loc["har-garch", 5] > table.loc["unconditional", 5])
         True
     """
-    model_of("log_scores", backtest)
+    model_of(backtest)
     names = list(backtest.quantiles)
     targets = torch.where(has_outcome(backtest, *names), backtest.targets, torch.nan)
     means = {
@@ -118,6 +122,7 @@ def log_scores(backtest: EvaluatedForecasts) -> pd.DataFrame:
     return table
 
 
+@operation("pinball_by_date")
 def pinball_by_date(backtest: EvaluatedForecasts, horizon: int) -> pd.DataFrame:
     """Pinball loss of every model by date, mean over levels and symbols: the losses for `model_confidence_set`.
 
@@ -137,7 +142,7 @@ def pinball_by_date(backtest: EvaluatedForecasts, horizon: int) -> pd.DataFrame:
         >>> pinball_by_date(forecast.backtest(wti, first_year=2016), horizon=21).shape
         (252, 6)
     """
-    model_of("pinball_by_date", backtest)
+    model_of(backtest)
     if horizon not in backtest.horizons:
         choices = ", ".join(map(str, backtest.horizons))
         raise_invalid("pinball_by_date", f"horizon must be one of {choices}", horizon=horizon)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.data import check_not_synthetic
-from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.opkit.arguments import current_operation, raise_invalid
 
 Dates = np.ndarray[Any, np.dtype[np.datetime64]]
 
@@ -49,8 +49,9 @@ class EvaluatedForecasts(Protocol):
         """(T, H, N, Q) quantiles of each model."""
 
 
-def model_of(operation: str, backtest: EvaluatedForecasts, model: str | None = None) -> str:
+def model_of(backtest: EvaluatedForecasts, model: str | None = None) -> str:
     """Name of a model of the backtest, the tested one if None; ValueError for another name and for synthetic prices."""
+    operation = current_operation()
     check_not_synthetic(operation, backtest, backtest.targets, *backtest.symbols)
     name = backtest.model if model is None else model
     if name not in backtest.quantiles:

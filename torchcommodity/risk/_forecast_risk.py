@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.opkit.arguments import current_operation, operation, raise_invalid
 from torchcommodity.risk._quantile_curve import (
     Levels,
     cdf,
@@ -14,6 +14,7 @@ from torchcommodity.risk._quantile_curve import (
 from torchcommodity.risk._series import check_level
 
 
+@operation("forecast_value_at_risk")
 def forecast_value_at_risk(
     quantiles: Tensor,  # (..., Q)
     levels: Levels,  # (Q,)
@@ -46,10 +47,12 @@ def forecast_value_at_risk(
         >>> forecast_value_at_risk(torch.tensor([-0.08, -0.05, 0.0, 0.06]), (0.05, 0.10, 0.50, 0.90), level=0.925)
         tensor(0.0650)
     """
-    _check("forecast_value_at_risk", quantiles, levels, level)
+    check_quantiles(quantiles, levels)
+    check_level(level)
     return -quantile_at(quantiles, levels, 1 - level)
 
 
+@operation("forecast_expected_shortfall")
 def forecast_expected_shortfall(
     quantiles: Tensor,  # (..., Q)
     levels: Levels,  # (Q,)
@@ -80,10 +83,12 @@ def forecast_expected_shortfall(
         >>> forecast_expected_shortfall(torch.tensor([-0.08, -0.05, 0.0, 0.06]), (0.05, 0.10, 0.50, 0.90))
         tensor(0.1233)
     """
-    _check("forecast_expected_shortfall", quantiles, levels, level)
+    check_quantiles(quantiles, levels)
+    check_level(level)
     return -lower_tail_mean(quantiles, levels, 1 - level)
 
 
+@operation("probability_integral_transform")
 def probability_integral_transform(
     quantiles: Tensor,  # (..., Q)
     levels: Levels,  # (Q,)
@@ -111,10 +116,11 @@ def probability_integral_transform(
         >>> probability_integral_transform(quantiles, (0.05, 0.10, 0.50, 0.90), torch.tensor([-0.08, 0.03, 0.0]))
         tensor([0.0500, 0.7000, 0.5000])
     """
-    _check_outcomes("probability_integral_transform", quantiles, levels, outcomes)
+    _check_outcomes(quantiles, levels, outcomes)
     return cdf(quantiles, levels, outcomes)
 
 
+@operation("log_score")
 def log_score(
     quantiles: Tensor,  # (..., Q)
     levels: Levels,  # (Q,)
@@ -145,17 +151,12 @@ def log_score(
         >>> log_score(quantiles, (0.05, 0.10, 0.50, 0.90), torch.tensor(0.03))  # log(0.40 / 0.06)
         tensor(1.8971)
     """
-    _check_outcomes("log_score", quantiles, levels, outcomes)
+    _check_outcomes(quantiles, levels, outcomes)
     return log_density(quantiles, levels, outcomes)
 
 
-def _check(operation: str, quantiles: Tensor, levels: Levels, level: float) -> None:
-    check_quantiles(operation, quantiles, levels)
-    check_level(operation, level)
-
-
-def _check_outcomes(operation: str, quantiles: Tensor, levels: Levels, outcomes: Tensor) -> None:
-    check_quantiles(operation, quantiles, levels)
+def _check_outcomes(quantiles: Tensor, levels: Levels, outcomes: Tensor) -> None:
+    check_quantiles(quantiles, levels)
     if outcomes.shape != quantiles.shape[:-1]:
         rule = "outcomes must have the shape (...) of the quantiles (..., Q)"
-        raise_invalid(operation, rule, outcomes=outcomes, quantiles=quantiles)
+        raise_invalid(current_operation(), rule, outcomes=outcomes, quantiles=quantiles)

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from torchcommodity.opkit.arguments import check_integer, raise_invalid
+from torchcommodity._extras import extra
+from torchcommodity.opkit.arguments import check_integer, current_operation, operation, raise_invalid
 
 REPLICATIONS = 1000
 
@@ -50,6 +51,7 @@ class SuperiorPredictiveAbility:
     observations: int
 
 
+@operation("model_confidence_set")
 def model_confidence_set(
     losses: pd.DataFrame,  # (T, K)
     *,
@@ -84,7 +86,7 @@ def model_confidence_set(
         >>> model_confidence_set(losses, block=5).included
         ('a', 'b')
     """
-    valid = _valid_losses("model_confidence_set", losses, block, replications)
+    valid = _valid_losses(losses, block, replications)
     if not 0 < size < 1:
         raise_invalid("model_confidence_set", "size must be in (0, 1)", size=size)
     # of models with equal losses, whose difference has no variance to studentize with, one is tested
@@ -97,6 +99,7 @@ def model_confidence_set(
     return ModelConfidenceSet(included, excluded, p_values, size, len(valid))
 
 
+@operation("superior_predictive_ability")
 def superior_predictive_ability(
     losses: pd.DataFrame,  # (T, K)
     benchmark: str,
@@ -130,9 +133,10 @@ def superior_predictive_ability(
         >>> test.best, test.p_value
         ('c', 0.0)
     """
-    from arch.bootstrap import SPA  # slow to import
+    with extra("forecast"):
+        from arch.bootstrap import SPA
 
-    valid = _valid_losses("superior_predictive_ability", losses, block, replications)
+    valid = _valid_losses(losses, block, replications)
     if benchmark not in valid.columns:
         names = ", ".join(map(str, valid.columns))
         raise_invalid("superior_predictive_ability", f"benchmark must be one of {names}", benchmark=benchmark)
@@ -150,18 +154,20 @@ def superior_predictive_ability(
 
 def _elimination_p_values(losses: pd.DataFrame, size: float, block: int, replications: int, seed: int) -> list[float]:
     """P-value of each model, of which no two have equal losses."""
-    from arch.bootstrap import MCS  # slow to import
-
     if losses.shape[1] == 1:
         return [1.0]
+    with extra("forecast"):
+        from arch.bootstrap import MCS
+
     test = MCS(losses.to_numpy(), size, reps=replications, block_size=block, seed=seed)
     test.compute()
     p_values: list[float] = test.pvalues["Pvalue"].sort_index().tolist()
     return p_values
 
 
-def _valid_losses(operation: str, losses: pd.DataFrame, block: int, replications: int) -> pd.DataFrame:
+def _valid_losses(losses: pd.DataFrame, block: int, replications: int) -> pd.DataFrame:
     """Rows with a loss of every model."""
+    operation = current_operation()
     check_integer(operation, 1, block=block, replications=replications)
     if not isinstance(losses, pd.DataFrame):
         raise_invalid(operation, "losses must be a DataFrame (T, K)", TypeError, losses=type(losses).__name__)

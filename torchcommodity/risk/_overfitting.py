@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from torchcommodity._extras import extra
 from torchcommodity.opkit.arguments import check_integer, raise_invalid
 from torchcommodity.risk._series import Series
 
@@ -64,7 +65,8 @@ def probability_of_backtest_overfitting(
         >>> probability_of_backtest_overfitting(noise, blocks=8).probability
         0.0
     """
-    from scipy import stats  # slow to import
+    with extra("forecast"):
+        from scipy import stats
 
     name = "probability_of_backtest_overfitting"
     check_integer(name, 2, maximum=20, blocks=blocks)

@@ -1,12 +1,50 @@
-"""Losses of a long and of a short position from the quantiles of a log-return."""
+"""Quantiles of simple returns from those of log-returns, far into the tails, and the losses of a position from them."""
 
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 
+from torchcommodity.opkit.arguments import operation
 from torchcommodity.risk._forecast_risk import forecast_expected_shortfall, forecast_value_at_risk
-from torchcommodity.risk._quantile_curve import Levels, negate_quantiles
-from torchcommodity.risk._simple_returns import simple_return_quantiles
+from torchcommodity.risk._quantile_curve import Levels, check_quantiles, negate_quantiles, quantile_at
+
+STEPS = 24  # levels beyond the outermost ones, each 2^(1/3) times closer to 0 or 1: to 1 / 256 of them
+
+
+@operation("simple_return_quantiles")
+def simple_return_quantiles(
+    log_returns: Tensor,  # (..., Q)
+    levels: Levels,  # (Q,)
+) -> tuple[Tensor, tuple[float, ...]]:  # (..., Q + 48) and their levels
+    """Quantiles of the simple return exp(x) - 1 from quantiles of the log-return x, with 24 more levels in each tail.
+
+    The tails of the log-return are exponential beyond its outermost quantiles. Expected shortfall is a mean, which a
+    nonlinear function does not carry over: computed from `log_returns.expm1()` alone it can exceed 1, although no long
+    position loses more than all; the levels in the tails prevent that.
+
+    Args:
+        log_returns: quantiles of the cumulative log-return, such as `Forecast.log_returns`; NaN propagates.
+        levels: their probabilities, increasing, in (0, 1).
+
+    Returns:
+        The quantiles, and their levels, for `forecast_expected_shortfall` and `forecast_value_at_risk`.
+
+    Raises:
+        ValueError: quantiles that cross or do not fit the levels.
+
+    Example:
+        >>> quantiles, levels = simple_return_quantiles(torch.tensor([-0.9, -0.6, 0.0, 0.5]), (0.05, 0.1, 0.5, 0.9))
+        >>> len(levels), levels[24], round(levels[0], 5), [round(x, 2) for x in quantiles[[0, 24, -25, -1]].tolist()]
+        (52, 0.05, 0.0002, [-0.96, -0.59, 0.65, 8.23])
+    """
+    check_quantiles(log_returns, levels)
+    shrink = [2 ** (-k / 3) for k in range(1, STEPS + 1)]
+    lower = [levels[0] * factor for factor in reversed(shrink)]
+    upper = [1 - (1 - levels[-1]) * factor for factor in shrink]
+    tails = [[quantile_at(log_returns, levels, level) for level in side] for side in (lower, upper)]
+    curve = torch.cat([torch.stack(tails[0], -1), log_returns, torch.stack(tails[1], -1)], -1)
+    return curve.expm1(), (*lower, *levels, *upper)
 
 
 class PositionLosses(NamedTuple):

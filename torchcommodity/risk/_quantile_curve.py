@@ -17,13 +17,14 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit.arguments import check_tensor, raise_invalid
+from torchcommodity.opkit.arguments import check_tensor, current_operation, raise_invalid
 
 Levels = Sequence[float]
 
 
-def check_quantiles(operation: str, quantiles: Tensor, levels: Levels) -> None:
+def check_quantiles(quantiles: Tensor, levels: Levels) -> None:
     """Raise ValueError unless quantiles (..., Q) do not cross and their levels are increasing, in (0, 1)."""
+    operation = current_operation()
     check_tensor(operation, quantiles=quantiles)
     ordered = all(a < b for a, b in pairwise(levels))
     if len(levels) < 2 or not ordered or levels[0] <= 0 or levels[-1] >= 1:
@@ -68,7 +69,7 @@ def cdf(quantiles: Tensor, levels: Levels, x: Tensor) -> Tensor:  # (..., Q), (.
     """Probability of an outcome up to x; NaN where x or a quantile is NaN."""
     left, right, position = _bins(quantiles, x)
     tau = quantiles.new_tensor(levels)
-    lower, upper = _positive(tail_scales(quantiles, levels))
+    lower, upper = (scale.clamp(min=torch.finfo(scale.dtype).tiny) for scale in tail_scales(quantiles, levels))
     share = (x - _at(quantiles, left)) / (_at(quantiles, right) - _at(quantiles, left))
     inside = torch.lerp(tau[left], tau[right], share)
     below = levels[0] * ((x - quantiles[..., 0]) / lower).exp()
@@ -104,10 +105,6 @@ def _bins(quantiles: Tensor, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 def _at(quantiles: Tensor, index: Tensor) -> Tensor:
     return quantiles.gather(-1, index.unsqueeze(-1)).squeeze(-1)
-
-
-def _positive(scales: tuple[Tensor, Tensor]) -> tuple[Tensor, ...]:
-    return tuple(scale.clamp(min=torch.finfo(scale.dtype).tiny) for scale in scales)
 
 
 def _select(quantiles: Tensor, x: Tensor, position: Tensor, below: Tensor, inside: Tensor, above: Tensor) -> Tensor:

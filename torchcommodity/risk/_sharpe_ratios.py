@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torchcommodity.opkit.arguments import check_integer, raise_invalid
+from torchcommodity._extras import extra
+from torchcommodity.opkit.arguments import check_integer, operation, raise_invalid
 from torchcommodity.risk._series import aligned_series
 
 DAYS_PER_YEAR = 252
@@ -30,6 +31,7 @@ class DeflatedSharpeRatio:
     trials: int
 
 
+@operation("probabilistic_sharpe_ratio")
 def probabilistic_sharpe_ratio(
     returns: ArrayLike,  # (T,)
     benchmark: float = 0.0,
@@ -60,9 +62,10 @@ def probabilistic_sharpe_ratio(
         >>> round(probabilistic_sharpe_ratio(returns), 3)
         0.525
     """
-    from scipy import stats  # slow to import
+    with extra("forecast"):
+        from scipy import stats
 
-    (r,) = aligned_series("probabilistic_sharpe_ratio", returns=returns)
+    (r,) = aligned_series(returns=returns)
     r = r[np.isfinite(r)]
     if len(r) < 2:
         raise_invalid("probabilistic_sharpe_ratio", "returns must have at least 2 finite values", values=len(r))
@@ -72,6 +75,7 @@ def probabilistic_sharpe_ratio(
     return sharpe_probability(ratio, reference, len(r), stats.skew(r), stats.kurtosis(r, fisher=False))
 
 
+@operation("deflated_sharpe_ratio")
 def deflated_sharpe_ratio(
     returns: ArrayLike,  # (T,)
     trials: ArrayLike,  # (N,)
@@ -102,7 +106,7 @@ def deflated_sharpe_ratio(
         >>> round(result.sharpe_ratio, 2), round(result.expected_maximum, 2), round(result.probability, 2)
         (0.84, 0.54, 0.73)
     """
-    (ratios,) = aligned_series("deflated_sharpe_ratio", trials=trials)
+    (ratios,) = aligned_series(trials=trials)
     ratios = ratios[np.isfinite(ratios)]
     if len(ratios) < 2:
         raise_invalid("deflated_sharpe_ratio", "trials must have at least 2 finite ratios", trials=len(ratios))
@@ -130,7 +134,8 @@ def expected_maximum_sharpe(deviation: float, trials: int) -> float:
         >>> round(expected_maximum_sharpe(0.5, 100), 2)
         1.27
     """
-    from scipy import stats  # slow to import
+    with extra("forecast"):
+        from scipy import stats
 
     check_integer("expected_maximum_sharpe", 2, trials=trials)
     first, second = stats.norm.ppf([1 - 1 / trials, 1 - 1 / (trials * math.e)])
@@ -139,7 +144,8 @@ def expected_maximum_sharpe(deviation: float, trials: int) -> float:
 
 def sharpe_probability(ratio: float, benchmark: float, rows: int, skewness: float, kurtosis: float) -> float:
     """PSR from moments; ratios per row, kurtosis 3 if normal."""
-    from scipy import stats  # slow to import
+    with extra("forecast"):
+        from scipy import stats
 
     variance = 1 - skewness * ratio + (kurtosis - 1) / 4 * ratio**2
     return float(stats.norm.cdf((ratio - benchmark) * math.sqrt((rows - 1) / variance)))

@@ -7,14 +7,13 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.opkit.arguments import operation, raise_invalid
 from torchcommodity.risk._coverage_tests import christoffersen_test, kupiec_test
 from torchcommodity.risk._evaluated_forecasts import EvaluatedForecasts, has_outcome, independent_rows, model_of
-from torchcommodity.risk._fissler_ziegel import fissler_ziegel_loss
 from torchcommodity.risk._forecast_risk import forecast_expected_shortfall, forecast_value_at_risk
+from torchcommodity.risk._position_losses import simple_return_quantiles
 from torchcommodity.risk._quantile_curve import negate_quantiles
-from torchcommodity.risk._shortfall_test import acerbi_szekely_test
-from torchcommodity.risk._simple_returns import simple_return_quantiles
+from torchcommodity.risk._shortfall import acerbi_szekely_test, fissler_ziegel_loss
 
 Side = Literal["long", "short"]
 
@@ -56,6 +55,7 @@ class TailEvaluation:
     fissler_ziegel: float
 
 
+@operation("evaluate_tails")
 def evaluate_tails(
     backtest: EvaluatedForecasts,
     level: float = 0.95,
@@ -91,7 +91,7 @@ def evaluate_tails(
         >>> week.symbol, week.horizon, week.forecasts, week.observations
         ('WTI', 5, 247, 50)
     """
-    name = model_of("evaluate_tails", backtest, model)
+    name = model_of(backtest, model)
     if side not in ("long", "short"):
         raise_invalid("evaluate_tails", "side must be 'long' or 'short'", side=side)
     returns = backtest.targets.expm1()

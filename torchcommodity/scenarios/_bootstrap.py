@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchcommodity._extras import extra
 from torchcommodity.data import SyntheticTensor
 from torchcommodity.scenarios._scenarios import Scenarios
 
@@ -43,7 +44,8 @@ def stationary_bootstrap(
         >>> stationary_bootstrap(returns[returns.isfinite().all(1)], ("BRENT",), 3, 20, block=10.0)
         Scenarios(3 paths of 20 rows; synthetic:BRENT; stationary bootstrap of 9957 rows, mean block 10.0, seed 0)
     """
-    from arch.bootstrap import StationaryBootstrap, optimal_block_length  # slow to import
+    with extra("forecast"):
+        from arch.bootstrap import StationaryBootstrap, optimal_block_length
 
     past = returns.double().numpy()
     if rows > len(past) or paths < 1:

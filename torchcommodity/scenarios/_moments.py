@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchcommodity._extras import extra
 from torchcommodity.models import ScenarioGenerator
 from torchcommodity.ops import ewm_mean, riskmetrics_variance
 
@@ -46,7 +47,8 @@ def initialize_by_moments(generator: ScenarioGenerator, returns: Tensor) -> None
 
 def _component_variances(size: Array, phi: Array, kurtosis: Array) -> Array:  # (R, N), (K,), (N,) -> (K, N)
     """Variance of each component of ln sigma: slow components from autocovariances, white noise from the kurtosis."""
-    from scipy.optimize import nnls  # slow to import
+    with extra("forecast"):
+        from scipy.optimize import nnls
 
     slow, x = phi > 0, size - size.mean(0)
     basis = phi[slow] ** LAGS[:, None]  # (lags, slow components)

@@ -7,6 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchcommodity._extras import extra
+
 TAIL_FRACTION = 0.05  # fraction of the largest |r| in the Hill estimator
 LAG_BANDS = ((1, 5), (6, 21), (22, 63))  # rows: a week, a month, a quarter
 LEVERAGE_LAGS = 10  # rows
@@ -83,7 +85,8 @@ def fact_distances(real: Facts, other: Facts) -> dict[str, float]:
         >>> fact_distances(stylized_facts(r), stylized_facts(r))["total"]
         0.0
     """
-    from scipy.stats import wasserstein_distance  # slow to import
+    with extra("forecast"):
+        from scipy.stats import wasserstein_distance
 
     if {k: v.shape[1] for k, v in real.items()} != {k: v.shape[1] for k, v in other.items()}:
         raise ValueError(f"fact_distances: real and other must have the same facts; got {list(real)} and {list(other)}")

@@ -1,11 +1,13 @@
-"""Test of expected shortfall forecasts by the size of the losses beyond value at risk."""
+"""Expected shortfall forecasts: test by the size of the losses beyond value at risk, and joint score with it."""
 
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike
+from torch import Tensor
 
-from torchcommodity.opkit.arguments import check_integer, raise_invalid
+from torchcommodity.opkit.arguments import check_integer, check_tensor, operation, raise_invalid
 from torchcommodity.risk._series import Series, aligned_series, check_level
 
 CHUNK = 500  # replications simulated at a time
@@ -35,6 +37,7 @@ class AcerbiSzekelyTest:
     observations: int
 
 
+@operation("acerbi_szekely_test")
 def acerbi_szekely_test(
     returns: ArrayLike,  # (T,)
     value_at_risk: ArrayLike,  # (T,)
@@ -79,9 +82,9 @@ def acerbi_szekely_test(
         (-1.0, True, -0.92)
     """
     name = "acerbi_szekely_test"
-    check_level(name, level)
+    check_level(level)
     check_integer(name, 1, replications=replications)
-    arrays = aligned_series(name, returns=returns, value_at_risk=value_at_risk, expected_shortfall=expected_shortfall)
+    arrays = aligned_series(returns=returns, value_at_risk=value_at_risk, expected_shortfall=expected_shortfall)
     r, v, e = np.stack(arrays)[:, np.isfinite(arrays).all(0)]
     if not len(r):
         raise_invalid(name, "at least one row must have a return, a value at risk and an expected shortfall", rows=0)
@@ -96,6 +99,59 @@ def acerbi_szekely_test(
     z1_null = 1 - simulated[counts > 0] / counts[counts > 0]
     z1_p = _share_below(z1_null, z1) if count else np.nan
     return AcerbiSzekelyTest(z1, z1_p, z2, _share_below(1 - simulated / expected, z2), count, expected, len(r))
+
+
+@operation("fissler_ziegel_loss")
+def fissler_ziegel_loss(
+    returns: Tensor,  # (...)
+    value_at_risk: Tensor,  # (...)
+    expected_shortfall: Tensor,  # (...)
+    level: float = 0.95,
+) -> Tensor:  # (...)
+    """Fissler and Ziegel's joint loss of VaR and ES, in the zero-degree form FZ0; lower is better.
+
+    L = max(-r - VaR, 0) / ((1 - level) ES) + VaR / ES + ln ES - 1, with losses positive. ES has no loss of its own, but
+    VaR and ES together do: the mean of L is smallest for the true pair, where it is E ln ES. Differences of L do not
+    depend on the unit of the returns. Compare models by their means, with `model_confidence_set` or a Diebold-Mariano
+    test.
+
+    Args:
+        returns: realized returns or P&L.
+        value_at_risk: forecasts, positive for a loss.
+        expected_shortfall: forecasts, positive. NaN where one of the three is NaN.
+        level: confidence level of the forecasts, in (0, 1).
+
+    Returns:
+        Loss of each observation; differentiable.
+
+    Raises:
+        ValueError: shapes that do not broadcast, an expected shortfall that is not positive, or a level outside (0, 1).
+
+    References:
+        Fissler, Ziegel (2016). Higher order elicitability and Osband's principle. Annals of Statistics 44(4).
+        doi:10.1214/16-AOS1439.
+        Patton, Ziegel, Chen (2019). Dynamic semiparametric models for expected shortfall (and Value-at-Risk).
+        J. Econometrics 211(2). doi:10.1016/j.jeconom.2018.10.008, eq. 6.
+
+    Example:
+        >>> returns = torch.tensor([0.01, -0.05])
+        >>> fissler_ziegel_loss(returns, torch.tensor(0.03), torch.tensor(0.04))
+        tensor([-3.4689,  6.5311])
+    """
+    check_level(level)
+    tensors = {"returns": returns, "value_at_risk": value_at_risk, "expected_shortfall": expected_shortfall}
+    check_tensor("fissler_ziegel_loss", **tensors)
+    try:
+        torch.broadcast_shapes(*(x.shape for x in tensors.values()))
+    except RuntimeError:
+        raise_invalid("fissler_ziegel_loss", f"{', '.join(tensors)} must broadcast", **tensors)
+    if bool((expected_shortfall <= 0).any()):
+        smallest = expected_shortfall[expected_shortfall <= 0][0].item()
+        rule = "expected_shortfall must be positive"
+        raise_invalid("fissler_ziegel_loss", rule, expected_shortfall=smallest)
+    excess = (-returns - value_at_risk).clamp(min=0) / (1 - level)
+    loss = (excess + value_at_risk) / expected_shortfall + expected_shortfall.log() - 1
+    return torch.where(returns.isnan(), torch.nan, loss)
 
 
 def _simulate(
