@@ -4,16 +4,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 import torch
 from torch import Tensor
 
 from torchcommodity.data import check_not_synthetic, summarize_names, to_panel, walk_forward
 from torchcommodity.forecast import TEST_YEARS
-from torchcommodity.models import PortfolioInputs, PortfolioLstm
+from torchcommodity.models import PortfolioLstm
+from torchcommodity.opkit.arguments import operation
 from torchcommodity.ops import linear_recurrence
 from torchcommodity.portfolio._baselines import equal_weight, inverse_volatility, time_series_momentum
 from torchcommodity.portfolio._minimum_variance import minimum_variance
@@ -23,6 +23,9 @@ from torchcommodity.portfolio._sharpe_difference import SharpeDifference, sharpe
 from torchcommodity.portfolio._tradable_panel import TradablePanel, tradable_panel
 from torchcommodity.portfolio._train import TRADES_PER_ROLL, PortfolioTrainConfig, check_config, train
 from torchcommodity.training import Progress
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 TRAINED = "lstm"
 UNTRAINED = "untrained"
@@ -77,18 +80,22 @@ class PortfolioBacktest:
     @cached_property
     def selections(self) -> dict[float, PortfolioSelection]:
         """How much of the best portfolio is luck, by cost, see `portfolio_selection`."""
+        import pandas as pd
+
         return {
             cost: portfolio_selection(pd.DataFrame({item.name: as_series(item.net) for item in self.at_cost(cost)}))
             for cost in dict.fromkeys(item.cost for item in self.results)
         }
 
-    def to_pandas(self) -> pd.DataFrame:
+    def to_pandas(self) -> "pd.DataFrame":
         """Convert to a DataFrame with one row per cost and portfolio.
 
         Columns: cost_bps, portfolio, the fields of `Performance`, the Sharpe ratio of the trained portfolio minus that
         of the row's portfolio (`difference`) with its 95 % interval (`low`, `high`), and of `selections` the
         `deflated_sharpe` of the row's portfolio, and `spa_p_value` and `overfitting` of all portfolios at its cost.
         """
+        import pandas as pd
+
         rows = []
         for result in self.results:
             difference = asdict(result.sharpe_difference or SharpeDifference(math.nan, math.nan, math.nan))
@@ -113,6 +120,7 @@ class PortfolioBacktest:
         return f"PortfolioBacktest({summarize_names(self.symbols)}; {days}; {names})"
 
 
+@operation("portfolio.backtest")
 def backtest(
     prices: Any,
     config: PortfolioTrainConfig | None = None,
@@ -150,12 +158,12 @@ def backtest(
         >>> backtest(panel, PortfolioTrainConfig(epochs=0), costs=[0.0002], first_year=2018)
         PortfolioBacktest(WTI, BRENT; 255 rows 2018-01-02 to 2018-12-28; lstm, untrained, ...)
     """
-    config = check_config("portfolio.backtest", config)
+    config = check_config(config)
     panel = to_panel(prices, operation="portfolio.backtest")
     check_not_synthetic("portfolio.backtest", panel)
     if not costs:
         raise ValueError("portfolio.backtest: costs must not be empty")
-    tradable = tradable_panel(panel, operation="portfolio.backtest")
+    tradable = tradable_panel(panel)
     first_year = int(str(panel.dates[-1])[:4]) - TEST_YEARS["daily"] + 1 if first_year is None else first_year
     years = [block.test for block in walk_forward(panel.dates, test_start=first_year, horizon=1)]
     start = years[0].start
@@ -218,18 +226,11 @@ def _baseline_weights(
     except ModuleNotFoundError as error:
         excluded.append(f"minimum variance needs {error.name}: pip install 'torchcommodity[portfolio]'")
     scaled = {UNTRAINED: model.weights(inputs)[0]}
-    scaled |= {name: _to_target(model, inputs, weights) for name, weights in raw.items()}
-    return {name: _zero_before(weights, start) for name, weights in scaled.items()}, excluded
-
-
-def _to_target(model: PortfolioLstm, inputs: PortfolioInputs, weights: Tensor) -> Tensor:  # (T, N) -> (T, N)
-    """Scale to the model's target volatility; an asset without a price keeps its weight."""
-    scaled, has_price = model.target(weights[None], inputs.covariance), inputs.has_price
-    return linear_recurrence((~has_price).to(scaled), torch.where(has_price, scaled, 0.0))[0]
-
-
-def _zero_before(weights: Tensor, start: int) -> Tensor:
-    return torch.cat([torch.zeros_like(weights[:start]), weights[start:]])
+    for name, weights in raw.items():
+        target = model.target(weights[None], inputs.covariance)
+        has_price = inputs.has_price  # an asset without a price keeps its weight
+        scaled[name] = linear_recurrence((~has_price).to(target), torch.where(has_price, target, 0.0))[0]
+    return {name: torch.cat([torch.zeros_like(w[:start]), w[start:]]) for name, w in scaled.items()}, excluded
 
 
 def _evaluate(

@@ -2,8 +2,7 @@
 
 import math
 from dataclasses import dataclass
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from torchcommodity.portfolio._performance import sharpe_ratio
 from torchcommodity.risk import (
@@ -11,6 +10,9 @@ from torchcommodity.risk import (
     probability_of_backtest_overfitting,
     superior_predictive_ability,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 BENCHMARK = "equal weight"
 BLOCK = 21  # rows of the bootstrap's blocks, a month
@@ -38,7 +40,7 @@ class PortfolioSelection:
 
 
 def portfolio_selection(
-    returns: pd.DataFrame,  # (T, K)
+    returns: "pd.DataFrame",  # (T, K)
     *,
     benchmark: str = BENCHMARK,
     seed: int = 0,
@@ -68,6 +70,7 @@ def portfolio_selection(
 
     Example:
         >>> import numpy as np
+        >>> import pandas as pd
         >>> returns = pd.DataFrame(np.random.default_rng(0).normal(0.0002, 0.01, (1000, 3)), columns=["a", "b", "c"])
         >>> selection = portfolio_selection(returns, benchmark="a")
         >>> {name: round(p, 2) for name, p in selection.deflated_sharpe.items()}

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.data import check_daily, check_not_synthetic, to_panel
-from torchcommodity.opkit.arguments import operation as named_operation
+from torchcommodity.opkit.arguments import current_operation, operation
 from torchcommodity.training import check_prices, roll_adjusted_returns
 
 
@@ -22,7 +22,8 @@ class TradablePanel(NamedTuple):
         return TradablePanel(*(x[:row] for x in self))
 
 
-def tradable_panel(prices: Any, *, operation: str = "tradable_panel") -> TradablePanel:
+@operation("tradable_panel")
+def tradable_panel(prices: Any) -> TradablePanel:
     """Convert prices to the inputs of a portfolio: prices, roll-adjusted simple returns and rolls.
 
     The return after missing prices spans the gap, during which the position cannot change. On a roll without a curve
@@ -30,7 +31,6 @@ def tradable_panel(prices: Any, *, operation: str = "tradable_panel") -> Tradabl
 
     Args:
         prices: anything that `data.to_panel` takes.
-        operation: public function that was called, for error messages.
 
     Raises:
         TypeError: `prices` has another type.
@@ -42,10 +42,10 @@ def tradable_panel(prices: Any, *, operation: str = "tradable_panel") -> Tradabl
         >>> panel.returns.shape == panel.prices.shape, bool(panel.rolls.any())  # spot prices have no contracts
         (True, False)
     """
-    panel = to_panel(prices, operation=operation)
-    check_not_synthetic(operation, panel)
-    check_daily(operation, panel.dates)
-    with named_operation(operation):
-        check_prices(panel)
+    name = current_operation()
+    panel = to_panel(prices, operation=name)
+    check_not_synthetic(name, panel)
+    check_daily(name, panel.dates)
+    check_prices(panel)
     returns = torch.expm1(roll_adjusted_returns(panel))
     return TradablePanel(panel.values.plain().detach(), returns, panel.rolls(ahead=0) > 0)

@@ -8,6 +8,7 @@ from typing import Annotated, Any, NamedTuple
 import torch
 from torch import Tensor
 
+from torchcommodity._extras import extra
 from torchcommodity.losses import net_returns, sharpe_loss
 from torchcommodity.models import (
     Bounds,
@@ -17,7 +18,7 @@ from torchcommodity.models import (
     PortfolioLstmConfig,
     check_fields,
 )
-from torchcommodity.opkit.arguments import operation
+from torchcommodity.opkit.arguments import current_operation, operation
 from torchcommodity.portfolio._performance import as_series, sharpe_ratio
 from torchcommodity.portfolio._sharpe_difference import sharpe_gain
 from torchcommodity.portfolio._tradable_panel import TradablePanel, tradable_panel
@@ -50,12 +51,12 @@ class PortfolioTrainConfig:
             raise ValueError(f"PortfolioTrainConfig: burn_in must be in [0, window); got {got}")
 
 
-def check_config(operation: str, config: object) -> PortfolioTrainConfig:
+def check_config(config: object) -> PortfolioTrainConfig:
     """Return the config, or the default one if it is None; TypeError for another type."""
     if config is None:
         return PortfolioTrainConfig()
     if not isinstance(config, PortfolioTrainConfig):
-        raise TypeError(f"{operation}: config must be a PortfolioTrainConfig; got {config!r}")
+        raise TypeError(f"{current_operation()}: config must be a PortfolioTrainConfig; got {config!r}")
     return config
 
 
@@ -68,6 +69,8 @@ class TrainedPortfolio(NamedTuple):
 
 
 class _Epoch(NamedTuple):
+    """Parameters after an epoch, and what they earn."""
+
     number: int
     parameters: list[Tensor]
     net: Tensor  # (R,) net returns of the validation rows
@@ -107,9 +110,11 @@ def train(
         >>> train(prices, PortfolioTrainConfig(epochs=0)).note
         'not trained (0 epochs)'
     """
-    config = check_config("portfolio.train", config)
-    panel = prices if isinstance(prices, TradablePanel) else tradable_panel(prices, operation="portfolio.train")
-    model = _build(config.model, seed)
+    config = check_config(config)
+    panel = prices if isinstance(prices, TradablePanel) else tradable_panel(prices)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = PortfolioLstm(config.model)
     inputs = model.inputs(panel.prices[None], panel.rolls[None])
     begin = int(inputs.investable[0].any(-1).to(torch.int8).argmax())
     start = len(panel.prices) - round(config.validation_fraction * (len(panel.prices) - begin))
@@ -117,7 +122,8 @@ def train(
         reason = "0 epochs" if config.epochs == 0 else "too few rows before the validation rows"
         return TrainedPortfolio(model, 0, f"not trained ({reason})")
 
-    from lightning_fabric import Fabric  # slow to import
+    with extra("forecast"):
+        from lightning_fabric import Fabric
 
     logging.getLogger("lightning_fabric").setLevel(logging.ERROR)  # suppresses the message that Fabric prints
     fabric = Fabric(**fabric_device(config.device))
@@ -144,12 +150,6 @@ def train(
         if number - best.number >= config.patience:
             break
     return _select(model, best, untrained, number, config)
-
-
-def _build(config: PortfolioLstmConfig, seed: int) -> PortfolioLstm:
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return PortfolioLstm(config)
 
 
 def _batches(begin: int, end: int, config: PortfolioTrainConfig, generator: torch.Generator) -> Iterator[Tensor]:

@@ -3,9 +3,9 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from torchcommodity.charts import PALETTE, Chart, chart_layout, line_trace, log_axis
 from torchcommodity.data import Panel
@@ -23,6 +23,9 @@ from torchcommodity.report._page import page
 from torchcommodity.report._report_data import RunRecord
 from torchcommodity.report._sections import created, data_section, reproduce_section, scope_note
 from torchcommodity.report._tables import table
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MAX_POINTS = 700  # points per line, about the width of a screen
 COLUMNS = (
@@ -72,16 +75,20 @@ class PortfolioReportData:
     run: RunRecord
 
 
-def portfolio_days(result: PortfolioBacktest) -> pd.DataFrame:
+def portfolio_days(result: PortfolioBacktest) -> "pd.DataFrame":
     """Daily return of every portfolio after costs, a share of wealth; one column per portfolio and cost."""
+    import pandas as pd
+
     index = pd.DatetimeIndex(result.dates, name="date")
     returns = {f"{item.name} {1e4 * item.cost:g}bp": item.net.numpy() for item in result.results}
     table: pd.DataFrame = pd.DataFrame(returns, index=index)
     return table
 
 
-def portfolio_weights(result: PortfolioBacktest) -> pd.DataFrame:
+def portfolio_weights(result: PortfolioBacktest) -> "pd.DataFrame":
     """Weights of the trained portfolio from the close of each test day on, shares of wealth; a row per cost and day."""
+    import pandas as pd
+
     index = pd.DatetimeIndex(result.dates, name="date")
     parts = []
     for item in result.results:

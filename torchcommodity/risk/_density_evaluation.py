@@ -1,9 +1,9 @@
 """PIT histograms, log scores and losses by date of a backtest's forecasts."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 import torch
 
 from torchcommodity._extras import extra
@@ -11,6 +11,9 @@ from torchcommodity.losses import pinball
 from torchcommodity.opkit.arguments import operation, raise_invalid
 from torchcommodity.risk._evaluated_forecasts import EvaluatedForecasts, has_outcome, independent_rows, model_of
 from torchcommodity.risk._forecast_risk import log_score, probability_integral_transform
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,7 @@ def pit_histograms(backtest: EvaluatedForecasts, model: str | None = None) -> tu
 
 
 @operation("log_scores")
-def log_scores(backtest: EvaluatedForecasts) -> pd.DataFrame:
+def log_scores(backtest: EvaluatedForecasts) -> "pd.DataFrame":
     """Mean log score of every model at every horizon, on the rows that all of them forecast; higher is better.
 
     Args:
@@ -111,6 +114,8 @@ def log_scores(backtest: EvaluatedForecasts) -> pd.DataFrame:
         >>> bool(table.loc["har-garch", 5] > table.loc["unconditional", 5])
         True
     """
+    import pandas as pd
+
     model_of(backtest)
     names = list(backtest.quantiles)
     targets = torch.where(has_outcome(backtest, *names), backtest.targets, torch.nan)
@@ -123,7 +128,7 @@ def log_scores(backtest: EvaluatedForecasts) -> pd.DataFrame:
 
 
 @operation("pinball_by_date")
-def pinball_by_date(backtest: EvaluatedForecasts, horizon: int) -> pd.DataFrame:
+def pinball_by_date(backtest: EvaluatedForecasts, horizon: int) -> "pd.DataFrame":
     """Pinball loss of every model by date, mean over levels and symbols: the losses for `model_confidence_set`.
 
     Args:
@@ -142,6 +147,8 @@ def pinball_by_date(backtest: EvaluatedForecasts, horizon: int) -> pd.DataFrame:
         >>> pinball_by_date(forecast.backtest(wti, first_year=2016), horizon=21).shape
         (252, 6)
     """
+    import pandas as pd
+
     model_of(backtest)
     if horizon not in backtest.horizons:
         choices = ", ".join(map(str, backtest.horizons))

@@ -1,12 +1,15 @@
 """Comparison of many models at once: the model confidence set and the test for superior predictive ability."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from torchcommodity._extras import extra
 from torchcommodity.opkit.arguments import check_integer, current_operation, operation, raise_invalid
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 REPLICATIONS = 1000
 
@@ -53,7 +56,7 @@ class SuperiorPredictiveAbility:
 
 @operation("model_confidence_set")
 def model_confidence_set(
-    losses: pd.DataFrame,  # (T, K)
+    losses: "pd.DataFrame",  # (T, K)
     *,
     block: int,
     size: float = 0.10,
@@ -81,6 +84,7 @@ def model_confidence_set(
         Hansen, Lunde, Nason (2011). The model confidence set. Econometrica 79(2). doi:10.3982/ECTA5771.
 
     Example:
+        >>> import pandas as pd
         >>> random = np.random.default_rng(1)
         >>> losses = pd.DataFrame(random.standard_normal((500, 3)) + [0.0, 0.02, 0.5], columns=["a", "b", "c"])
         >>> model_confidence_set(losses, block=5).included
@@ -101,7 +105,7 @@ def model_confidence_set(
 
 @operation("superior_predictive_ability")
 def superior_predictive_ability(
-    losses: pd.DataFrame,  # (T, K)
+    losses: "pd.DataFrame",  # (T, K)
     benchmark: str,
     *,
     block: int,
@@ -127,6 +131,7 @@ def superior_predictive_ability(
         White (2000). A reality check for data snooping. Econometrica 68(5). doi:10.1111/1468-0262.00152.
 
     Example:
+        >>> import pandas as pd
         >>> random = np.random.default_rng(0)
         >>> losses = pd.DataFrame(random.standard_normal((500, 3)) + [0.5, 0.4, 0.0], columns=["a", "b", "c"])
         >>> test = superior_predictive_ability(losses, "a", block=5)
@@ -152,7 +157,7 @@ def superior_predictive_ability(
     return SuperiorPredictiveAbility(benchmark, best, p["consistent"], p["lower"], p["upper"], len(valid))
 
 
-def _elimination_p_values(losses: pd.DataFrame, size: float, block: int, replications: int, seed: int) -> list[float]:
+def _elimination_p_values(losses: "pd.DataFrame", size: float, block: int, replications: int, seed: int) -> list[float]:
     """P-value of each model, of which no two have equal losses."""
     if losses.shape[1] == 1:
         return [1.0]
@@ -165,8 +170,10 @@ def _elimination_p_values(losses: pd.DataFrame, size: float, block: int, replica
     return p_values
 
 
-def _valid_losses(losses: pd.DataFrame, block: int, replications: int) -> pd.DataFrame:
+def _valid_losses(losses: "pd.DataFrame", block: int, replications: int) -> "pd.DataFrame":
     """Rows with a loss of every model."""
+    import pandas as pd
+
     operation = current_operation()
     check_integer(operation, 1, block=block, replications=replications)
     if not isinstance(losses, pd.DataFrame):

@@ -10,6 +10,7 @@ from typing import Annotated
 import torch
 from torch import Tensor, nn
 
+from torchcommodity._extras import extra
 from torchcommodity.models import Bounds, NonNegativeFloat, ScenarioCritic, ScenarioGenerator, check_fields
 from torchcommodity.opkit.arguments import check_tensor, raise_invalid
 from torchcommodity.training import Device, Progress, fabric_device
@@ -67,7 +68,14 @@ def gradient_penalty(
         >>> gradient_penalty(linear, real, fake, torch.ones(5), torch.rand(4, 1, 1))
         tensor(0.)
     """
-    _check_windows(critic, real, fake)
+    if not callable(critic):
+        raise_invalid("gradient_penalty", "critic must be a function of log-returns", TypeError, critic=critic)
+    check_tensor("gradient_penalty", real=real, fake=fake)
+    for name, x in (("real", real), ("fake", fake)):
+        if not x.is_floating_point():
+            raise_invalid("gradient_penalty", f"{name} must be floating-point", TypeError, dtype=x.dtype, **{name: x})
+    if real.shape != fake.shape:
+        raise_invalid("gradient_penalty", "real and fake must have the same shape", real=real, fake=fake)
     if isinstance(scale, bool) or not isinstance(scale, Tensor | Real):
         raise_invalid("gradient_penalty", "scale must be a Tensor or a number", TypeError, scale=scale)
     if share is not None:
@@ -78,17 +86,6 @@ def gradient_penalty(
     (gradient,) = torch.autograd.grad(critic(x * scale).sum(), x, create_graph=True)
     norm: Tensor = torch.linalg.vector_norm(gradient.flatten(1), dim=1)
     return (norm - 1).square().mean()
-
-
-def _check_windows(critic: Callable[[Tensor], Tensor], real: Tensor, fake: Tensor) -> None:
-    if not callable(critic):
-        raise_invalid("gradient_penalty", "critic must be a function of log-returns", TypeError, critic=critic)
-    check_tensor("gradient_penalty", real=real, fake=fake)
-    for name, x in (("real", real), ("fake", fake)):
-        if not x.is_floating_point():
-            raise_invalid("gradient_penalty", f"{name} must be floating-point", TypeError, dtype=x.dtype, **{name: x})
-    if real.shape != fake.shape:
-        raise_invalid("gradient_penalty", "real and fake must have the same shape", real=real, fake=fake)
 
 
 def train_adversarially(
@@ -104,7 +101,8 @@ def train_adversarially(
     Returns:
         critic(real) - critic(fake) at each generator step, the critic's estimate of their Wasserstein distance.
     """
-    from lightning_fabric import Fabric  # slow to import
+    with extra("forecast"):
+        from lightning_fabric import Fabric
 
     logging.getLogger("lightning_fabric").setLevel(logging.ERROR)  # suppresses the message that Fabric prints
     fabric = Fabric(**fabric_device(config.device))
@@ -127,7 +125,11 @@ def train_adversarially(
         g_optimizer.step()
         _set_rate(g_optimizer, config.generator_rate * (1 - (step + 1) / config.steps))
         _set_rate(c_optimizer, config.critic_rate * (1 - (step + 1) / config.steps))
-        _update_average(average, generator, min(config.average, (1 + step) / (10 + step)))
+        decay = min(config.average, (1 + step) / (10 + step))
+        with torch.no_grad():
+            for mean, value in zip(average.state_dict().values(), generator.state_dict().values()):
+                if mean.is_floating_point():
+                    mean.lerp_(value.to(mean), 1 - decay)
         gaps.append(gap.item())
         if progress is not None:
             progress(step + 1, config.steps, f"critic's distance {gap.item():.3f}")
@@ -160,10 +162,3 @@ def _adam(network: nn.Module, rate: float, config: AdversarialConfig) -> torch.o
 def _set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
     for group in optimizer.param_groups:
         group["lr"] = rate
-
-
-@torch.no_grad()
-def _update_average(average: nn.Module, network: nn.Module, decay: float) -> None:
-    for mean, value in zip(average.state_dict().values(), network.state_dict().values()):
-        if mean.is_floating_point():
-            mean.lerp_(value.to(mean), 1 - decay)

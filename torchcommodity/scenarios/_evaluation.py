@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from torch import Tensor
 
-from torchcommodity.data import Panel, calendar_years, check_daily, check_not_synthetic, to_panel
+from torchcommodity.data import calendar_years, check_daily, check_not_synthetic, to_panel
 from torchcommodity.opkit.arguments import operation
 from torchcommodity.scenarios._bootstrap import stationary_bootstrap
 from torchcommodity.scenarios._fit import ScenarioFitConfig, fit_scenarios
 from torchcommodity.scenarios._model import ScenarioModel
 from torchcommodity.scenarios._returns import split_returns
-from torchcommodity.scenarios._scenarios import Scenarios
 from torchcommodity.scenarios._stylized_facts import Facts, abs_autocorrelation, fact_distances, stylized_facts
 from torchcommodity.training import check_prices, one_thread
 
@@ -93,8 +92,15 @@ def evaluate_scenarios(
     check_prices(panel)
     window = model.generator.config.window
     past, later, dates = split_returns(panel, model.record.through, window)
-    generated = _generate(model, panel, past, config or ScenarioFitConfig(model.generator.config), paths, seed)
-    windows = {name: x.returns.plain() for name, x in generated.items()}
+    config = config or ScenarioFitConfig(model.generator.config)
+    by_moments = replace(config, train=replace(config.train, steps=0))
+    untrained = fit_scenarios(panel, by_moments, seed=model.record.seed, through=model.record.through)
+    generated = {
+        GAN: model.sample(paths, seed=seed),
+        UNTRAINED: untrained.sample(paths, seed=seed),
+        BOOTSTRAP: stationary_bootstrap(past, model.symbols, paths, window, seed=seed),
+    }
+    windows = {name: scenarios.returns.plain() for name, scenarios in generated.items()}
     windows |= {PAST: _windows(past, window), REAL: _windows(later, window)}
     facts = {name: stylized_facts(x) for name, x in windows.items()}
     return ScenarioEvaluation(
@@ -107,18 +113,6 @@ def evaluate_scenarios(
         _leave_one_year_out(facts, dates, window),
         facts,
     )
-
-
-def _generate(
-    model: ScenarioModel, panel: Panel, past: Tensor, config: ScenarioFitConfig, paths: int, seed: int
-) -> dict[str, Scenarios]:
-    moments_only = replace(config, train=replace(config.train, steps=0))
-    untrained = fit_scenarios(panel, moments_only, seed=model.record.seed, through=model.record.through)
-    return {
-        GAN: model.sample(paths, seed=seed),
-        UNTRAINED: untrained.sample(paths, seed=seed),
-        BOOTSTRAP: stationary_bootstrap(past, model.symbols, paths, model.generator.config.window, seed=seed),
-    }
 
 
 def _windows(returns: Tensor, window: int) -> Tensor:  # (R, N) -> (W, T, N)

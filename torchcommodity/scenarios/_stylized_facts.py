@@ -54,10 +54,11 @@ def stylized_facts(
     r = returns.double()
     r = r - r.mean(1, keepdim=True)
     size, square = r.abs(), r.square()
+    excess_kurtosis = r.pow(4).mean(1) / square.mean(1).square() - 3
     clustering = [_autocorrelation(x, *band) for x in (size, square) for band in LAG_BANDS]
     facts = {
         "volatility": (square.mean(1) / square.mean((0, 1))).log() / 2,
-        "tails": torch.cat([_excess_kurtosis(r).asinh(), _hill(size)], -1),
+        "tails": torch.cat([excess_kurtosis.asinh(), _hill(size)], -1),
         "autocorrelation": torch.cat([_autocorrelation(r, 1, 1), _autocorrelation(r, 2, 5)], -1),
         "clustering": torch.cat(clustering, -1),
         "leverage": _mean_lagged(r, square, range(1, LEVERAGE_LAGS + 1)),
@@ -101,10 +102,6 @@ def abs_autocorrelation(returns: Tensor) -> list[float]:  # (P, T, N)
     """Autocorrelation of abs(r) at lags 1 to 63, mean over windows and assets."""
     size = (returns - returns.mean(1, keepdim=True)).abs()
     return [float(_autocorrelation(size, lag, lag).mean()) for lag in range(1, LAG_BANDS[-1][1] + 1)]
-
-
-def _excess_kurtosis(r: Tensor) -> Tensor:  # (P, T, N) -> (P, N)
-    return r.pow(4).mean(1) / r.square().mean(1).square() - 3
 
 
 def _hill(size: Tensor) -> Tensor:  # (P, T, N) -> (P, N)
