@@ -88,11 +88,11 @@ if TYPE_CHECKING:
     from torchcommodity.data._sources.embedded.embedded import embedded_symbols as embedded_symbols
     from torchcommodity.data._sources.folders import cache_dir as cache_dir
     from torchcommodity.data._sources.folders import store_path as store_path
-    from torchcommodity.data._sources.formats import FORMATS as FORMATS
-    from torchcommodity.data._sources.formats import Format as Format
-    from torchcommodity.data._sources.formats import ReadOptions as ReadOptions
-    from torchcommodity.data._sources.lake import local_copy as local_copy
-    from torchcommodity.data._sources.lake import public_address as public_address
+    from torchcommodity.data._sources.formats.format import Format as Format
+    from torchcommodity.data._sources.formats.format import ReadOptions as ReadOptions
+    from torchcommodity.data._sources.formats.vendors import FORMATS as FORMATS
+    from torchcommodity.data._sources.lake.objects import local_copy as local_copy
+    from torchcommodity.data._sources.lake.objects import public_address as public_address
     from torchcommodity.data._sources.layout import Layout as Layout
     from torchcommodity.data._sources.layout import detect_layout as detect_layout
     from torchcommodity.data._sources.product_names import product_name as product_name
@@ -270,8 +270,9 @@ _MODULES = {
     "_sources.csv_text": ["frame_to_csv", "quote_spreadsheet_cell"],
     "_sources.embedded.embedded": ["embedded", "embedded_symbols"],
     "_sources.folders": ["cache_dir", "store_path"],
-    "_sources.formats": ["FORMATS", "Format", "ReadOptions"],
-    "_sources.lake": ["local_copy", "public_address"],
+    "_sources.formats.format": ["Format", "ReadOptions"],
+    "_sources.formats.vendors": ["FORMATS"],
+    "_sources.lake.objects": ["local_copy", "public_address"],
     "_sources.layout": ["Layout", "detect_layout"],
     "_sources.product_names": ["product_name"],
     "_sources.publishers.eia": ["eia"],

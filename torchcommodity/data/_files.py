@@ -9,7 +9,7 @@ from torchcommodity.data._core.curve import Curve
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.provenance import NOT_STATED
 from torchcommodity.data._sources.assemble import assemble
-from torchcommodity.data._sources.formats import ReadOptions
+from torchcommodity.data._sources.formats.format import ReadOptions
 from torchcommodity.data._sources.records import apply_records
 from torchcommodity.data._sources.tables.open_table import open_table
 from torchcommodity.data._sources.to_grid import AUTOMATIC, to_grid
@@ -57,7 +57,7 @@ def read_curve(path: PathLike) -> Curve:
 
 
 def _panel(path: PathLike, publisher: str, license: str, options: ReadOptions, *, curve: bool = False) -> Panel:
-    table, origin = open_table(path, publisher, license)
-    if not curve and (panel := panel_of_contracts(table, origin, options)) is not None:
+    table = open_table(path, publisher, license)
+    if not curve and (panel := panel_of_contracts(table, options)) is not None:
         return panel
-    return apply_records(assemble(to_grid(table, origin, options, curve=curve), origin), table.records)
+    return apply_records(assemble(to_grid(table, options, curve=curve)), table.records)

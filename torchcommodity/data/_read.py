@@ -11,7 +11,7 @@ from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.provenance import NOT_STATED
 from torchcommodity.data._files import read_file
 from torchcommodity.data._sources.embedded.embedded import embedded
-from torchcommodity.data._sources.formats import Adjustment, DateOrder, Decimal, ReadOptions
+from torchcommodity.data._sources.formats.format import Adjustment, DateOrder, Decimal, ReadOptions
 from torchcommodity.data._sources.publishers.eia import eia
 from torchcommodity.data._sources.publishers.fred import fred
 from torchcommodity.data._store.store import Store

@@ -13,10 +13,9 @@ from torchcommodity.data._covariates.covariate import IN_ADVANCE, VINTAGES, Cova
 from torchcommodity.data._covariates.covariates import Covariates
 from torchcommodity.data._covariates.release import add_lag, first_day
 from torchcommodity.data._sources.columns.columns import to_days, to_price_matrix, to_texts, to_times
-from torchcommodity.data._sources.grid import Origin
-from torchcommodity.data._sources.tables import read_frame
+from torchcommodity.data._sources.tables.frames import read_frame
 from torchcommodity.data._sources.tables.open_table import open_table
-from torchcommodity.data._sources.tables.table import Table
+from torchcommodity.data._sources.tables.table import Origin, Table
 from torchcommodity.data._to_panel import to_panel
 
 DATE, PUBLISHED, NAME = ("date", "observation_date"), ("published", "realtime_start"), ("symbol", "series", "name")
@@ -93,17 +92,19 @@ def _covariate(column: Observations, lag: str | None, transform: Transform) -> C
 
 
 def _read(source: Any) -> list[Observations]:
-    origin = Origin("covariates", row_word="row")
     if isinstance(source, (str, os.PathLike)) and os.path.isfile(source):
-        return _from_table(*open_table(source))
-    if not isinstance(source, Panel) and (table := read_frame(source, origin)) is not None:
-        return _from_table(table, origin)
+        return _from_table(open_table(source))
+    if (
+        not isinstance(source, Panel)
+        and (table := read_frame(source, Origin("covariates", row_word="row"))) is not None
+    ):
+        return _from_table(table)
     panel = to_panel(source, operation="covariates")
     values = panel.values.plain().numpy().T
     return [_known(Observations(name, panel.dates, x)) for name, x in zip(panel.symbols, values)]
 
 
-def _from_table(table: Table, origin: Origin) -> list[Observations]:
+def _from_table(table: Table) -> list[Observations]:
     published, name = _find(table, PUBLISHED), _find(table, NAME)
     by_type = [n for n, column in enumerate(table.columns) if column.is_time and n != published]
     date = _find(table, DATE)
@@ -113,8 +114,8 @@ def _from_table(table: Table, origin: Origin) -> list[Observations]:
     if not rest or (name is not None and len(rest) > 1):
         expected = "columns of values" if name is None else "one column of values beside the names"
         raise DataError(f"{table.header}: expected dates and {expected}; got {summarize_names(table.names)}")
-    dates, values = to_days(table.columns[date], table, origin), to_price_matrix(rest, table, origin)
-    days = None if published is None else first_day(to_times(table.columns[published], table, origin))
+    dates, values = to_days(table.columns[date], table), to_price_matrix(rest, table)
+    days = None if published is None else first_day(to_times(table.columns[published], table))
     if name is None:
         return [_known(Observations(column.name, dates, x, days)) for column, x in zip(rest, values.T)]
     names = np.array(to_texts(table.columns[name], table))

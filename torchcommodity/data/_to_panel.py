@@ -10,7 +10,7 @@ from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.provenance import Provenance, drop_origin_findings
 from torchcommodity.data._frames import panel_from_frame
 from torchcommodity.data._read import read
-from torchcommodity.data._sources.formats import DateOrder, Decimal, ReadOptions
+from torchcommodity.data._sources.formats.format import DateOrder, Decimal, ReadOptions
 
 
 def to_panel(

@@ -4,7 +4,7 @@ import numpy as np
 
 from torchcommodity.data._contracts.held import Quotes
 from torchcommodity.data._core.arrays import Array
-from torchcommodity.data._sources.formats import Adjustment
+from torchcommodity.data._sources.formats.format import Adjustment
 
 
 def adjust(quotes: Quotes, held: Array, adjustment: Adjustment) -> tuple[Array, list[int]]:

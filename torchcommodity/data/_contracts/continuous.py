@@ -16,7 +16,7 @@ from torchcommodity.data._core.errors import DataError, Finding, condense, make_
 from torchcommodity.data._core.expiry import business_calendar
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._quality.inspect import inspect
-from torchcommodity.data._sources.formats import Adjustment
+from torchcommodity.data._sources.formats.format import Adjustment
 from torchcommodity.opkit import MetadataTensor
 
 MAX_NEARBY = 12  # contracts of the curve

@@ -10,25 +10,25 @@ from torchcommodity.data._contracts.roll_rule import RollRule
 from torchcommodity.data._core.contract_codes import ContractCode, parse_contract
 from torchcommodity.data._core.errors import DataError
 from torchcommodity.data._core.panel import Panel
-from torchcommodity.data._sources.formats import ReadOptions, symbol_of_file
+from torchcommodity.data._sources.formats.file_name import symbol_of_file
+from torchcommodity.data._sources.formats.format import ReadOptions
 from torchcommodity.data._sources.formats.names import key
-from torchcommodity.data._sources.grid import Origin
-from torchcommodity.data._sources.tables import Table
+from torchcommodity.data._sources.tables.table import Table
 
 DATABENTO = ("ts event", "instrument id")  # whose codes have years of one digit
 
 
-def panel_of_contracts(table: Table, origin: Origin, options: ReadOptions) -> Panel | None:
+def panel_of_contracts(table: Table, options: ReadOptions) -> Panel | None:
     """The front month, rolled at expiry, of a table by contract; None for any other table."""
     stated = options.format == "contracts" or options.roll is not None or options.adjustment is not None
     if not stated and (table.levels or options.format not in (None, "pysystemtrade", "databento")):
         return None
     if not stated and options.column is None and is_multiple_prices(table):
-        return multiple_prices(table, origin, symbol_of_file(origin.file) or "PRICE")
+        return multiple_prices(table, symbol_of_file(table.origin.file) or "PRICE")
     if not stated and not is_by_contract(table):
         return None
     rule, adjustment = RollRule.parse(options.roll or "expiry"), options.adjustment or "none"
-    prices = contracts_of_table(table, origin, options.contracts or {}, options)
+    prices = contracts_of_table(table, options.contracts or {}, options)
     count, names = len(prices.deliveries), len(prices.symbols)
     adjusted = "" if adjustment == "none" else f", {adjustment} adjustment"
     words = f"contracts, front month by {rule} of {count} contracts{adjusted}, {names} symbol{'s' * (names > 1)}"

@@ -10,7 +10,7 @@ from torchcommodity.data._contracts.roll_rule import RollRule
 from torchcommodity.data._core.curve import Curve
 from torchcommodity.data._core.errors import summarize_names
 from torchcommodity.data._core.panel import Panel
-from torchcommodity.data._sources.formats import Adjustment
+from torchcommodity.data._sources.formats.format import Adjustment
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -20,7 +20,7 @@ from torchcommodity.data._sources.formats.names import (
     VOLUMES,
     key,
 )
-from torchcommodity.data._sources.tables import Column, Table
+from torchcommodity.data._sources.tables.table import Column, Table
 
 # In order of preference, by their `key`.
 NAMES = {

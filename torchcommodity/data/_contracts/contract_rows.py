@@ -11,10 +11,9 @@ from torchcommodity.data._core.contract_codes import ContractCode, delivery_mont
 from torchcommodity.data._core.contracts import get_contract
 from torchcommodity.data._core.errors import DataError, Finding, make_finding
 from torchcommodity.data._sources.columns.columns import fixed_point, to_days, to_prices, to_texts
-from torchcommodity.data._sources.formats import ReadOptions
+from torchcommodity.data._sources.formats.format import ReadOptions
 from torchcommodity.data._sources.formats.names import key
-from torchcommodity.data._sources.grid import Origin
-from torchcommodity.data._sources.tables import Column, Table
+from torchcommodity.data._sources.tables.table import Column, Table
 
 AUTOMATIC = ReadOptions()
 Products = Mapping[str, str | None]
@@ -47,54 +46,51 @@ class Parsed(NamedTuple):
     findings: list[Finding]
 
 
-def parse_rows(
-    table: Table, roles: Roles, origin: Origin, products: Products, options: ReadOptions = AUTOMATIC
-) -> Parsed:
+def parse_rows(table: Table, roles: Roles, products: Products, options: ReadOptions = AUTOMATIC) -> Parsed:
     """Parse the rows; those of spreads, options and combinations, and those without a price, are left out.
 
     Raises:
         DataError: a cell that cannot be read, a contract without a product, an unknown symbol in `products`.
     """
-    days = to_days(roles.date, table, origin, options.date_order)
+    days = to_days(roles.date, table, options.date_order)
     expiries = np.full(len(table), np.datetime64("NaT", "D"), dtype="datetime64[D]")
     if roles.expiry is not None:
-        expiries = to_days(roles.expiry, table, origin, options.date_order)
-    codes = _codes(table, roles, origin)
+        expiries = to_days(roles.expiry, table, options.date_order)
+    codes = _codes(table, roles)
     outright = np.array([code is not None for code in codes])
-    names, roots, numbers = _symbols(table, roles, codes, origin)
+    names, roots, numbers = _symbols(table, roles, codes)
     if unknown := [name for name in products if name not in names]:
         raise DataError(f"contracts: expected symbols among {', '.join(names[:20])}; got {', '.join(unknown)}")
     listed = tuple(products.get(name, find_product(root) or find_product(name)) for name, root in zip(names, roots))
     _ = [get_contract(code) for code in listed if code is not None]  # raises for an unknown code
-    prices = to_prices(roles.price, table, origin, options.decimal)
+    prices = to_prices(roles.price, table, options.decimal)
     if any(key(name) == "instrument id" for name in table.names):
         prices = fixed_point(roles.price, prices)
     keep = np.flatnonzero(outright & ~np.isnan(prices))
     if not keep.size:
-        raise DataError(f"{origin.label}: expected prices of single contracts; got none in {len(table)} rows")
+        raise DataError(f"{table.origin.label}: expected prices of single contracts; got none in {len(table)} rows")
     deliveries = _deliveries([codes[row] for row in keep], days[keep], expiries[keep], numbers[keep], listed)
     amounts = [
-        None if c is None else to_prices(c, table, origin, options.decimal)[keep]
-        for c in (roles.volume, roles.open_interest)
+        None if c is None else to_prices(c, table, options.decimal)[keep] for c in (roles.volume, roles.open_interest)
     ]
     rows = Rows(table.lines[keep], days[keep], numbers[keep], deliveries, expiries[keep], prices[keep], *amounts)
     units = _units(table, roles.unit, numbers, len(names))
     return Parsed(rows, names, listed, units, _left_out(table, roles, outright))
 
 
-def _codes(table: Table, roles: Roles, origin: Origin) -> list[ContractCode | None]:
+def _codes(table: Table, roles: Roles) -> list[ContractCode | None]:
     """The contract of each row: None for a spread or an option; year 0 where only the expiry tells."""
     column = roles.contract or roles.delivery
     if column is None:
         return [ContractCode("", 1, 0, 0)] * len(table)
     parsed: dict[str, ContractCode | None] = {}
     texts = _texts(column, table)
-    for text, line in zip(texts, table.lines):
+    for row, text in enumerate(texts):
         if text not in parsed:
             try:
                 parsed[text] = parse_contract(text)
             except ValueError as error:
-                raise DataError(f"{origin.at(int(line))}: {column.name!r}: expected {error}") from None
+                raise DataError(f"{table.at(row)}: {column.name!r}: expected {error}") from None
     return [parsed[text] for text in texts]
 
 
@@ -105,9 +101,7 @@ def _texts(column: Column, table: Table) -> list[str]:
     return [text.removesuffix(".0") for text in to_texts(column, table)]
 
 
-def _symbols(
-    table: Table, roles: Roles, codes: list[ContractCode | None], origin: Origin
-) -> tuple[tuple[str, ...], list[str], Array]:
+def _symbols(table: Table, roles: Roles, codes: list[ContractCode | None]) -> tuple[tuple[str, ...], list[str], Array]:
     """Names of the symbols in order of appearance, the product in their codes, and the symbol of each row."""
     roots = [code.root if code else "" for code in codes]
     texts = to_texts(roles.symbol, table)
@@ -120,7 +114,7 @@ def _symbols(
             continue
         if not name or not name.isprintable():
             raise DataError(
-                f"{origin.at(int(table.lines[row]))}: expected the product of the contract, in its code (CLZ24) or in "
+                f"{table.at(row)}: expected the product of the contract, in its code (CLZ24) or in "
                 f"a column symbol; got {name!r}"
             )
         if name not in numbers:

@@ -12,9 +12,9 @@ from torchcommodity.data._core.arrays import Array, Dates, Months
 from torchcommodity.data._core.contracts import get_contract
 from torchcommodity.data._core.errors import DataError, Finding, condense, make_finding, summarize_names
 from torchcommodity.data._core.provenance import Provenance, utc_now
-from torchcommodity.data._sources.formats import ReadOptions
-from torchcommodity.data._sources.grid import Origin
-from torchcommodity.data._sources.tables import Table, read_frame
+from torchcommodity.data._sources.formats.format import ReadOptions
+from torchcommodity.data._sources.tables.frames import read_frame
+from torchcommodity.data._sources.tables.table import Origin, Table
 
 MAX_DAYS_AFTER = 10  # calendar days after its last trading day on which a contract may have a price, left out
 
@@ -70,18 +70,16 @@ def contracts_from_frame(frame: Any, operation: str, products: Products) -> Cont
     origin = Origin(operation, location="memory", retrieved=utc_now(), row_word="row")
     if (table := read_frame(frame, origin)) is None:
         raise TypeError(f"{operation}: prices by contract must be a DataFrame; got {type(frame).__name__}")
-    return contracts_of_table(table, origin, products)
+    return contracts_of_table(table, products)
 
 
-def contracts_of_table(
-    table: Table, origin: Origin, products: Products, options: ReadOptions = AUTOMATIC
-) -> ContractTable:
+def contracts_of_table(table: Table, products: Products, options: ReadOptions = AUTOMATIC) -> ContractTable:
     """The prices by contract of a table, long or with a column per contract; see `read_contracts`."""
     if not len(table):
-        raise DataError(f"{origin.label}: expected rows; got none")
-    table = melt_contracts(table)
+        raise DataError(f"{table.origin.label}: expected rows; got none")
+    table, origin = melt_contracts(table), table.origin
     roles = find_roles(table, options.column)
-    parsed = parse_rows(table, roles, origin, products, options)
+    parsed = parse_rows(table, roles, products, options)
     rows = parsed.rows
     keys = np.stack([rows.symbols, rows.deliveries.astype(np.int64)])
     (series, months), contracts = np.unique(keys, axis=1, return_inverse=True)

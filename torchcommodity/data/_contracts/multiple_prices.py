@@ -13,8 +13,7 @@ from torchcommodity.data._core.provenance import Provenance
 from torchcommodity.data._quality.inspect import inspect
 from torchcommodity.data._sources.columns.columns import to_price_matrix, to_texts, to_times
 from torchcommodity.data._sources.formats.names import key
-from torchcommodity.data._sources.grid import Origin
-from torchcommodity.data._sources.tables import Column, Table
+from torchcommodity.data._sources.tables.table import Column, Table
 from torchcommodity.opkit import MetadataTensor
 
 COLUMNS = frozenset({"price", "price contract", "forward", "forward contract"})
@@ -25,7 +24,7 @@ def is_multiple_prices(table: Table) -> bool:
     return {key(name) for name in table.names} >= COLUMNS
 
 
-def multiple_prices(table: Table, origin: Origin, symbol: str) -> Panel:
+def multiple_prices(table: Table, symbol: str) -> Panel:
     """The panel of the price, with its delivery months and a curve of two contracts: the price and the forward.
 
     The forward is the contract into which the price rolls. Of several rows on one day, the last with a price counts.
@@ -37,18 +36,17 @@ def multiple_prices(table: Table, origin: Origin, symbol: str) -> Panel:
     date = next((column for name, column in columns.items() if name in ("datetime", "date", "index", "")), None)
     if date is None:
         raise DataError(f"{table.header}: expected a column DATETIME; got {', '.join(table.names)}")
-    times = to_times(date, table, origin)
-    prices = to_price_matrix([columns["price"], columns["forward"]], table, origin)
+    times = to_times(date, table)
+    prices = to_price_matrix([columns["price"], columns["forward"]], table)
     rows = _last_of_day(times, prices[:, 0])
     if not rows.size:
-        raise DataError(f"{origin.label}: expected prices; got only missing ones in {len(table)} rows")
+        raise DataError(f"{table.origin.label}: expected prices; got only missing ones in {len(table)} rows")
     dates = times[rows].astype("datetime64[D]")
-    held, following = (
-        _months(columns[name], table, dates, rows, origin) for name in ("price contract", "forward contract")
-    )
+    held, following = (_months(columns[name], table, dates, rows) for name in ("price contract", "forward contract"))
     curve = prices[rows]
     other = np.flatnonzero((held[1:] != held[:-1]) & (held[1:] != following[:-1]))
     curve[other, 1] = np.nan
+    origin = table.origin
     record = Provenance(
         origin.publisher, origin.location or origin.label, origin.license, origin.retrieved, origin.sha256, symbol
     )
@@ -75,7 +73,7 @@ def _last_of_day(times: Array, prices: Array) -> Array:
     return rows
 
 
-def _months(column: Column, table: Table, dates: Dates, rows: Array, origin: Origin) -> Months:
+def _months(column: Column, table: Table, dates: Dates, rows: Array) -> Months:
     """Delivery months of contracts such as 20240200, NaT = missing."""
     texts = [text.removesuffix(".0") for text in np.array(to_texts(column, table), dtype=object)[rows]]
     months = np.full(len(rows), np.datetime64("NaT", "M"), dtype="datetime64[M]")
@@ -85,8 +83,7 @@ def _months(column: Column, table: Table, dates: Dates, rows: Array, origin: Ori
         try:
             codes.append(parse_contract(texts[row]))
         except ValueError as error:
-            line = int(table.lines[rows[row]])
-            raise DataError(f"{origin.at(line)}: {column.name!r}: expected {error}") from None
+            raise DataError(f"{table.at(rows[row])}: {column.name!r}: expected {error}") from None
     if known:
         months[known] = delivery_months([code for code in codes if code is not None], dates[known])
     return months

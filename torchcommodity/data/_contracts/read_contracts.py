@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from torchcommodity.data._contracts.contract_prices import ContractPrices
 from torchcommodity.data._contracts.contract_table import contracts_of_table
 from torchcommodity.data._core.provenance import NOT_STATED
-from torchcommodity.data._sources.formats import DateOrder, Decimal, ReadOptions
+from torchcommodity.data._sources.formats.format import DateOrder, Decimal, ReadOptions
 from torchcommodity.data._sources.tables.open_table import open_table
 
 
@@ -59,6 +59,6 @@ def read_contracts(
     >>> prices, prices.expiries.astype(str).tolist()
     (ContractPrices(2 contracts of CL; 2020-04-21 to 2020-04-21, 2 rows), ['2020-04-21', '2020-05-19'])
     """
-    table, origin = open_table(source, publisher, license)
+    table = open_table(source, publisher, license)
     options = ReadOptions(None, column, decimal, date_order)
-    return ContractPrices(**vars(contracts_of_table(table, origin, contracts or {}, options)))
+    return ContractPrices(**vars(contracts_of_table(table, contracts or {}, options)))

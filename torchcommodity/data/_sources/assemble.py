@@ -10,11 +10,12 @@ from torchcommodity.data._core.errors import DataError, Finding, condense, make_
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.provenance import Provenance
 from torchcommodity.data._quality.inspect import inspect
-from torchcommodity.data._sources.grid import Grid, Origin
+from torchcommodity.data._sources.grid import Grid
+from torchcommodity.data._sources.tables.table import Origin
 from torchcommodity.opkit import MetadataTensor
 
 
-def assemble(grid: Grid, origin: Origin, *, drop_empty: bool = True) -> Panel:
+def assemble(grid: Grid, *, drop_empty: bool = True) -> Panel:
     """Build the panel of a grid: sort the rows and merge rows of the same day.
 
     With `drop_empty`, a symbol without any price is dropped and reported.
@@ -23,14 +24,14 @@ def assemble(grid: Grid, origin: Origin, *, drop_empty: bool = True) -> Panel:
         DataError: two prices for one day and symbol; with `drop_empty`, no price at all.
     """
     findings = list(grid.findings) + _unsorted(grid)
-    rows, days, values = _merge_duplicates(grid, origin, findings)
+    rows, days, values = _merge_duplicates(grid, findings)
     dates, matrix, lines = _to_matrix(grid, rows, days, values)
     has_price = ~np.isnan(matrix).all(axis=0) | (not drop_empty)
     if not has_price.any():
-        raise DataError(f"{origin.label}: expected prices; got only missing ones in {len(lines)} rows")
+        raise DataError(f"{grid.origin.label}: expected prices; got only missing ones in {len(lines)} rows")
     empty = np.flatnonzero(~has_price)
     findings += [make_finding("empty column", grid.symbols[column], value="no price") for column in empty]
-    panel = _panel(grid, origin, dates, matrix, np.flatnonzero(has_price))
+    panel = _panel(grid, dates, matrix, np.flatnonzero(has_price))
     return replace(panel, findings=condense([*findings, *inspect(panel, lines)]), read_as=grid.read_as)
 
 
@@ -50,7 +51,7 @@ def _unsorted(grid: Grid) -> list[Finding]:
     return [make_finding("unsorted", "", grid.days[first], grid.lines[first], value, len(rows))]
 
 
-def _merge_duplicates(grid: Grid, origin: Origin, findings: list[Finding]) -> tuple[Array, Array, Array]:
+def _merge_duplicates(grid: Grid, findings: list[Finding]) -> tuple[Array, Array, Array]:
     """Row numbers, days and values of the distinct rows, sorted by day (and symbol); appends to `findings`."""
     keys = grid.days.astype(np.int64)
     if grid.codes is not None:
@@ -62,25 +63,25 @@ def _merge_duplicates(grid: Grid, origin: Origin, findings: list[Finding]) -> tu
     if repeated.any():
         values = values.copy()
         for row, first in zip(order[repeated], original[repeated]):
-            findings.append(_merge(grid, values, int(first), int(row), origin))
+            findings.append(_merge(grid, values, int(first), int(row)))
     return rows, grid.days[rows], values[rows]
 
 
-def _merge(grid: Grid, values: Array, first: int, row: int, origin: Origin) -> Finding:
+def _merge(grid: Grid, values: Array, first: int, row: int) -> Finding:
     """Fill missing prices of row `first` from the later `row` of the same day; two different prices are an error."""
     old, new = values[first], grid.values[row]
     if (conflict := np.flatnonzero((old != new) & ~np.isnan(old) & ~np.isnan(new))).size:
         column = int(conflict[0])
         symbol = grid.symbols[column if grid.codes is None else grid.codes[row]]
         raise DataError(
-            f"{origin.at(int(grid.lines[row]))}: {symbol!r}: expected one price for {grid.days[row]}; "
-            f"got {new[column]:g} after {old[column]:g} ({origin.row_word} {grid.lines[first]})"
+            f"{grid.origin.at(int(grid.lines[row]))}: {symbol!r}: expected one price for {grid.days[row]}; "
+            f"got {new[column]:g} after {old[column]:g} ({grid.origin.row_word} {grid.lines[first]})"
         )
     symbol = "" if grid.codes is None else grid.symbols[grid.codes[row]]
     completes = bool((np.isnan(old) & ~np.isnan(new)).any())
     values[first] = np.where(np.isnan(old), new, old)
     kind, verb = ("split row", "completes") if completes else ("duplicate", "repeats")
-    value = f"{verb} {origin.row_word} {grid.lines[first]}"
+    value = f"{verb} {grid.origin.row_word} {grid.lines[first]}"
     return make_finding(kind, symbol, grid.days[row], int(grid.lines[row]), value)
 
 
@@ -96,7 +97,7 @@ def _to_matrix(grid: Grid, rows: Array, days: Array, values: Array) -> tuple[Arr
     return dates, matrix, lines
 
 
-def _panel(grid: Grid, origin: Origin, dates: Array, matrix: Array, columns: Array) -> Panel:
+def _panel(grid: Grid, dates: Array, matrix: Array, columns: Array) -> Panel:
     units = grid.units or ("",) * len(grid.symbols)
     sources = grid.sources or ("",) * len(grid.symbols)
     return Panel(
@@ -104,7 +105,7 @@ def _panel(grid: Grid, origin: Origin, dates: Array, matrix: Array, columns: Arr
         dates,
         tuple(grid.symbols[c] for c in columns),
         tuple(units[c] for c in columns),
-        tuple(_provenance(origin, sources[c], grid.symbols[c]) for c in columns),
+        tuple(_provenance(grid.origin, sources[c], grid.symbols[c]) for c in columns),
     )
 
 

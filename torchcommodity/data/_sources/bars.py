@@ -13,10 +13,11 @@ from torchcommodity.data._core.errors import DataError
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.provenance import utc_now
 from torchcommodity.data._sources.assemble import assemble
-from torchcommodity.data._sources.formats import DateOrder, Decimal, ReadOptions, field_names
-from torchcommodity.data._sources.grid import Origin
-from torchcommodity.data._sources.tables import Table, read_frame
+from torchcommodity.data._sources.formats.fields import field_names
+from torchcommodity.data._sources.formats.format import DateOrder, Decimal, ReadOptions
+from torchcommodity.data._sources.tables.frames import read_frame
 from torchcommodity.data._sources.tables.open_table import open_table
+from torchcommodity.data._sources.tables.table import Origin, Table
 from torchcommodity.data._sources.to_grid import to_grid
 
 MULTIPLES = {"K": "e3", "M": "e6", "B": "e9"}  # of volumes such as 183.40K
@@ -76,29 +77,29 @@ def read_bars(
     >>> ops.indicators.trange(bars.high, bars.low, bars.close).squeeze(1).tolist()
     [nan, 3.9000000000000057, 2.0999999999999943]
     """
-    table, origin = _open(source)
+    table = _open(source)
     names = field_names(table)
     if missing := [field for field in ("open", "high", "low") if field not in names]:
         got = ", ".join(name for name in table.names[:12] if name)
         raise DataError(f"{table.header}: expected the columns open, high and low; got none for {missing[0]} in {got}")
     options = ReadOptions(format, column, decimal, date_order)
-    close = _panel(table, origin, options)
-    fields = {field: _values(table, origin, replace(options, column=name)) for field, name in names.items()}
+    close = _panel(table, options)
+    fields = {field: _values(table, replace(options, column=name)) for field, name in names.items()}
     columns = _positions(close, symbols)
     parts = {field: values[:, columns] for field, values in fields.items()}
     return Bars(close.dates, tuple(close.symbols[n] for n in columns), close=close.values.plain()[:, columns], **parts)
 
 
-def _open(source: Any) -> tuple[Table, Origin]:
+def _open(source: Any) -> Table:
     if isinstance(source, (str, os.PathLike)):
-        table, origin = open_table(source)
+        table = open_table(source)
     else:
         origin = Origin("read_bars", location="memory", retrieved=utc_now(), row_word="row")
         if (frame := read_frame(source, origin)) is None:
             raise TypeError(f"read_bars: source must be a path or a frame; got {type(source).__name__}")
         table = frame
     amounts = set(field_names(table, ("volume", "open_interest")).values())
-    return _expand_amounts(table, amounts), origin
+    return _expand_amounts(table, amounts)
 
 
 def _expand_amounts(table: Table, names: Iterable[str]) -> Table:
@@ -111,12 +112,12 @@ def _expand_amounts(table: Table, names: Iterable[str]) -> Table:
     return replace(table, columns=tuple(columns))
 
 
-def _panel(table: Table, origin: Origin, options: ReadOptions) -> Panel:
-    return assemble(to_grid(table, origin, options), origin, drop_empty=False)
+def _panel(table: Table, options: ReadOptions) -> Panel:
+    return assemble(to_grid(table, options), drop_empty=False)
 
 
-def _values(table: Table, origin: Origin, options: ReadOptions) -> torch.Tensor:
-    return _panel(table, origin, options).values.plain()
+def _values(table: Table, options: ReadOptions) -> torch.Tensor:
+    return _panel(table, options).values.plain()
 
 
 def _positions(panel: Panel, symbols: Sequence[str] | None) -> list[int]:

@@ -10,31 +10,10 @@ import numpy as np
 from torchcommodity.data._core.arrays import Array
 from torchcommodity.data._core.errors import DataError, Finding
 from torchcommodity.data._core.frequency import calendar_years
-from torchcommodity.data._core.names import check_symbol, printable
-from torchcommodity.data._core.provenance import NOT_STATED
+from torchcommodity.data._core.names import check_symbol
 from torchcommodity.data._sources.columns.cells import FIRST_YEAR, LAST_YEAR, parse_date
 from torchcommodity.data._sources.layout import Layout
-
-
-@dataclass(frozen=True)
-class Origin:
-    """Where a table comes from: `label` opens every message, on one line; the rest is provenance."""
-
-    label: str
-    publisher: str = NOT_STATED
-    license: str = NOT_STATED
-    retrieved: str = ""
-    sha256: str = ""
-    row_word: str = "line"
-    location: str = ""  # default: the label
-    file: str = ""  # its name may be the symbol of a series without one
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "label", printable(self.label))  # a file name may hold any character
-
-    def at(self, line: int) -> str:
-        """`prices.csv, line 7`."""
-        return f"{self.label}, {self.row_word} {line}"
+from torchcommodity.data._sources.tables.table import Origin
 
 
 @dataclass(frozen=True)
@@ -44,6 +23,7 @@ class Grid:
     A wide table has K symbols and no `codes`; a long one has K = 1 and `codes (R,)`, indices into `symbols`.
     """
 
+    origin: Origin
     days: Array
     lines: Array
     values: Array
@@ -144,6 +124,7 @@ def long_grid(
 ) -> Grid:
     """The grid of a long table from its columns."""
     return Grid(
+        symbols.origin,
         np.array(days, dtype="datetime64[D]"),
         np.asarray(lines),
         np.asarray(prices, dtype=np.float64).reshape(-1, 1),

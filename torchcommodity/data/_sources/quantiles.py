@@ -10,9 +10,9 @@ import numpy as np
 from torchcommodity.data._core.arrays import Array
 from torchcommodity.data._core.errors import DataError, summarize_names
 from torchcommodity.data._sources.columns.columns import to_days, to_price_matrix, to_prices, to_texts
-from torchcommodity.data._sources.grid import Origin
-from torchcommodity.data._sources.tables import Column, Table, read_frame
+from torchcommodity.data._sources.tables.frames import read_frame
 from torchcommodity.data._sources.tables.open_table import open_table
+from torchcommodity.data._sources.tables.table import Column, Origin, Table
 
 QuantileUnit = Literal["price", "log_return"]
 ORIGINS, SYMBOLS, HORIZONS = ("origin", "cutoff"), ("symbol", "unique_id"), ("horizon", "h")
@@ -109,8 +109,8 @@ def read_quantiles(source: Any, *, unit: QuantileUnit | None = None, model: str 
     """  # noqa: E501
     if unit not in (None, *get_args(QuantileUnit)):
         raise ValueError(f"read_quantiles: unit must be one of {', '.join(get_args(QuantileUnit))}; got {unit!r}")
-    table, origin = _open(source)
-    reader = _Reader(table, origin)
+    table = _open(source)
+    reader = _Reader(table)
     if "level" in reader.names:
         result = reader.long(unit)
     elif any(INTERVAL.fullmatch(name) for name in table.names):
@@ -120,22 +120,21 @@ def read_quantiles(source: Any, *, unit: QuantileUnit | None = None, model: str 
     return _checked(result)
 
 
-def _open(source: Any) -> tuple[Table, Origin]:
-    origin = Origin(type(source).__name__, row_word="row")
-    frame = read_frame(source, origin)
-    table, origin = open_table(source) if frame is None else (frame, origin)
+def _open(source: Any) -> Table:
+    frame = read_frame(source, Origin(type(source).__name__, row_word="row"))
+    table = open_table(source) if frame is None else frame
     if not len(table):
-        raise DataError(f"{origin.label}: expected rows; got none")
-    return table, origin
+        raise DataError(f"{table.origin.label}: expected rows; got none")
+    return table
 
 
 class _Reader:
     """The columns of a table by their names."""
 
-    def __init__(self, table: Table, origin: Origin) -> None:
-        self.table, self.origin = table, origin
+    def __init__(self, table: Table) -> None:
+        self.table = table
         self.names = [name.strip().lower() for name in table.names]
-        self.origins = to_days(self.column(ORIGINS), table, origin)
+        self.origins = to_days(self.column(ORIGINS), table)
         self.symbols = to_texts(self.column(SYMBOLS), table)
 
     def column(self, names: Sequence[str]) -> Column:
@@ -151,7 +150,7 @@ class _Reader:
         return [re.sub(r"\.0+$", "", text) for text in to_texts(self.column(HORIZONS), self.table)]
 
     def matrix(self, columns: Sequence[Column]) -> Array:
-        return to_price_matrix(columns, self.table, self.origin, decimal=".")
+        return to_price_matrix(columns, self.table, decimal=".")
 
     def result(self, horizons: Sequence[str], levels: Sequence[float], values: Array, unit: QuantileUnit) -> Any:
         order = np.argsort(levels)
@@ -163,8 +162,8 @@ class _Reader:
             values[:, order],
             unit,
             self.table.lines,
-            self.origin.label,
-            self.origin.row_word,
+            self.table.origin.label,
+            self.table.origin.row_word,
         )
 
     def wide(self, unit: QuantileUnit) -> QuantileTable:
@@ -183,20 +182,20 @@ class _Reader:
         import pandas as pd
 
         unit = unit or ("price" if "price" in self.names else "log_return")
-        values = to_prices(self.column((unit,)), self.table, self.origin, decimal=".")
-        levels = to_prices(self.column(("level",)), self.table, self.origin, decimal=".").round(9)
+        values = to_prices(self.column((unit,)), self.table, decimal=".")
+        levels = to_prices(self.column(("level",)), self.table, decimal=".").round(9)
         keys = {"origin": self.origins, "symbol": self.symbols, "horizon": self.horizons()}
         frame = pd.DataFrame({**keys, "level": levels, "value": values, "line": self.table.lines})
         if (duplicates := np.flatnonzero(frame.duplicated([*keys, "level"]))).size:
             row = frame.iloc[duplicates[0]]
             got = f"a second one of {row.symbol}, {row.origin:%Y-%m-%d}, horizon {row.horizon}, level {row.level:g}"
-            raise DataError(f"{self.origin.at(row.line)}: expected one quantile of a level; got {got}")
+            raise DataError(f"{self.table.origin.at(row.line)}: expected one quantile of a level; got {got}")
         grid = frame.pivot(index=list(keys), columns="level", values="value")
         lines = frame.groupby(list(keys))["line"].min().loc[grid.index].to_numpy()
         origins, symbols, horizons = (grid.index.get_level_values(name) for name in keys)
         return QuantileTable(
             origins.to_numpy().astype("datetime64[D]"), tuple(symbols), tuple(horizons), tuple(grid.columns.tolist()),
-            grid.to_numpy(), unit, lines, self.origin.label, self.origin.row_word,
+            grid.to_numpy(), unit, lines, self.table.origin.label, self.table.origin.row_word,
         )  # fmt: skip
 
     def nixtla(self, unit: QuantileUnit, model: str | None) -> QuantileTable:
@@ -224,12 +223,12 @@ class _Reader:
         """The number of each row after its cutoff, by its date."""
         import pandas as pd
 
-        dates = to_days(self.column(("ds", "date")), self.table, self.origin)
+        dates = to_days(self.column(("ds", "date")), self.table)
         frame = pd.DataFrame({"origin": self.origins, "symbol": self.symbols, "date": dates})
         if (early := np.flatnonzero(dates <= self.origins)).size:
             got = f"{dates[early[0]]} with the cutoff {self.origins[early[0]]}"
             raise DataError(
-                f"{self.origin.at(self.table.lines[early[0]])}: expected a date after its cutoff; got {got}"
+                f"{self.table.origin.at(self.table.lines[early[0]])}: expected a date after its cutoff; got {got}"
             )
         steps = frame.groupby(["origin", "symbol"])["date"].rank(method="first")
         texts: list[str] = steps.astype(int).astype(str).tolist()

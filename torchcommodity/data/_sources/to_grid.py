@@ -9,36 +9,34 @@ from torchcommodity.data._core.arrays import Array
 from torchcommodity.data._core.errors import DataError, Finding, make_finding
 from torchcommodity.data._sources.columns.columns import fixed_point, to_price_matrix, to_prices, to_texts, to_times
 from torchcommodity.data._sources.columns.findings import column_findings
-from torchcommodity.data._sources.formats import ReadOptions, detect_format
-from torchcommodity.data._sources.formats.detect import Reading
+from torchcommodity.data._sources.formats.detect import Reading, detect_format
+from torchcommodity.data._sources.formats.format import ReadOptions
 from torchcommodity.data._sources.formats.names import CONTRACTS, key
-from torchcommodity.data._sources.grid import Grid, Origin, SymbolTable, long_grid, nearby_symbol
-from torchcommodity.data._sources.tables import Table
+from torchcommodity.data._sources.grid import Grid, SymbolTable, long_grid, nearby_symbol
+from torchcommodity.data._sources.tables.table import Table
 
 AUTOMATIC = ReadOptions()
 
 
-def to_grid(table: Table, origin: Origin, options: ReadOptions = AUTOMATIC, *, curve: bool = False) -> Grid:
+def to_grid(table: Table, options: ReadOptions = AUTOMATIC, *, curve: bool = False) -> Grid:
     """The grid of a table, wide or long; with `curve`, of a long table of nearby contracts.
 
     Raises:
         DataError: no rows, columns without clear roles, or cells that are not dates or prices.
     """
     if not len(table):
-        raise DataError(f"{origin.label}: expected rows; got none")
-    reading = detect_format(table, options, origin)
+        raise DataError(f"{table.origin.label}: expected rows; got none")
+    reading = detect_format(table, options)
     layout = reading.layout
     _check_nth(reading, curve)
     order = options.date_order or reading.record.date_order
-    times = to_times(reading.table.columns[layout.date], reading.table, origin, order)
+    times = to_times(reading.table.columns[layout.date], reading.table, order)
     findings = (*layout.findings, *table.findings, *_cell_findings(reading, times))
     if reading.record.name == "pysystemtrade-adjusted":
         findings += (make_finding("adjusted", value="adjusted_prices of pysystemtrade"),)
-    if layout.symbol is None:
-        grid = _wide_grid(reading, times, origin, options)
-    else:
-        grid = _long_grid(reading, times, origin, options, curve)
-    grid = _one_per_day(replace(grid, findings=findings), times, reading, origin)
+    is_wide = layout.symbol is None
+    grid = _wide_grid(reading, times, options) if is_wide else _long_grid(reading, times, options, curve)
+    grid = _one_per_day(replace(grid, findings=findings), times, reading)
     return replace(grid, read_as=reading.words(len(grid.symbols)))
 
 
@@ -62,15 +60,15 @@ def _check_nth(reading: Reading, curve: bool) -> None:
         )
 
 
-def _wide_grid(reading: Reading, times: Array, origin: Origin, options: ReadOptions) -> Grid:
+def _wide_grid(reading: Reading, times: Array, options: ReadOptions) -> Grid:
     table, layout = reading.table, reading.layout
     columns = [table.columns[c] for c in layout.prices]
-    values = to_price_matrix(columns, table, origin, options.decimal)
+    values = to_price_matrix(columns, table, options.decimal)
     days = times.astype("datetime64[D]")
-    return Grid(days, table.lines, values, layout.names, units=tuple(column.unit for column in columns))
+    return Grid(table.origin, days, table.lines, values, layout.names, units=tuple(column.unit for column in columns))
 
 
-def _long_grid(reading: Reading, times: Array, origin: Origin, options: ReadOptions, curve: bool) -> Grid:
+def _long_grid(reading: Reading, times: Array, options: ReadOptions, curve: bool) -> Grid:
     table, layout = reading.table, reading.layout
     texts = [
         to_texts(None if column is None else table.columns[column], table)
@@ -79,14 +77,14 @@ def _long_grid(reading: Reading, times: Array, origin: Origin, options: ReadOpti
     lines = table.lines.tolist()
     if curve and layout.nth is not None:
         rows = zip(texts[0], to_texts(table.columns[layout.nth], table), lines)
-        texts[0] = [nearby_symbol(symbol, nth, line, origin) for symbol, nth, line in rows]
+        texts[0] = [nearby_symbol(symbol, nth, line, table.origin) for symbol, nth, line in rows]
     else:
         _check_contracts(reading, texts[0], times)
-    symbols = SymbolTable(origin)
+    symbols = SymbolTable(table.origin)
     names, units, sources = texts
     codes = symbols.encode(names, units, sources, lines)
     price = table.columns[layout.prices[0]]
-    prices = to_prices(price, table, origin, options.decimal, texts[0])
+    prices = to_prices(price, table, options.decimal, texts[0])
     if reading.record.name == "databento":
         prices = fixed_point(price, prices)
     return long_grid(layout, symbols, times.astype("datetime64[D]"), lines, codes, prices)
@@ -103,7 +101,7 @@ def _check_contracts(reading: Reading, symbols: list[str], times: Array) -> None
         )
 
 
-def _one_per_day(grid: Grid, times: Array, reading: Reading, origin: Origin) -> Grid:
+def _one_per_day(grid: Grid, times: Array, reading: Reading) -> Grid:
     """Reject several times of one day and symbol, or take the last where the format says so."""
     if times.dtype == np.dtype("datetime64[D]") or not (times != grid.days).any():
         return grid
@@ -116,10 +114,10 @@ def _one_per_day(grid: Grid, times: Array, reading: Reading, origin: Origin) -> 
     if reading.record.last_of_day:
         return _last_of_day(grid, order, same)
     row = order[1:][later].min()
-    symbol = grid.symbols[0 if grid.codes is None else grid.codes[row]]
+    symbol, where = grid.symbols[0 if grid.codes is None else grid.codes[row]], grid.origin.at(int(grid.lines[row]))
     raise DataError(
-        f"{origin.at(int(grid.lines[row]))}: {symbol!r}: expected one price for {grid.days[row]}; got several times of "
-        "the day; convert to daily closes, e.g. frame.resample('D').last()"
+        f"{where}: {symbol!r}: expected one price for {grid.days[row]}; got several times of the day; convert to daily "
+        "closes, e.g. frame.resample('D').last()"
     )
 
 

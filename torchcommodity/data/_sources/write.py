@@ -11,7 +11,7 @@ from torchcommodity.data._core.errors import DataError
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._sources.atomic_write import write_atomic
 from torchcommodity.data._sources.csv_text import frame_to_csv
-from torchcommodity.data._sources.lake import is_remote, public_address, write_object
+from torchcommodity.data._sources.lake.objects import is_remote, public_address, write_object
 from torchcommodity.data._sources.table_name import parse_table_name
 
 if TYPE_CHECKING:

@@ -19,50 +19,48 @@ from torchcommodity.data._sources.columns.numbers import (
     with_point,
     without_currency,
 )
-from torchcommodity.data._sources.grid import Origin, check_years
-from torchcommodity.data._sources.tables import Column, Table
+from torchcommodity.data._sources.grid import check_years
+from torchcommodity.data._sources.tables.table import Column, Table
 
 FIXED_POINT = 10**9  # units of a price in Databento's integers
 UNDEFINED = 2**63 - 1  # its missing price
 
 
-def to_times(column: Column, table: Table, origin: Origin, order: str | None = None) -> Array:
+def to_times(column: Column, table: Table, order: str | None = None) -> Array:
     """The local times `(R,) datetime64` of a column of dates; integers are YYYYMMDD, YYYYMM or times since 1970.
 
     Raises:
         DataError: a missing or impossible date, or a column of something else.
     """
     if isinstance(column.cells, list):
-        return parse_dates(column.cells, table.lines, origin, order)
+        return parse_dates(column.cells, table.lines, table.origin, order)
     if column.is_number:
         missing = np.flatnonzero(np.isnan(column.cells.astype(np.float64)))
         if not missing.size:
-            return parse_dates([str(int(cell)) for cell in column.cells.tolist()], table.lines, origin)
+            return parse_dates([str(int(cell)) for cell in column.cells.tolist()], table.lines, table.origin)
     elif not column.is_time:
         got = f"{column.dtype} {column.cells.tolist()[0]!r}"
-        raise DataError(f"{origin.at(int(table.lines[0]))}: expected dates in {column.name!r}; got {got}")
+        raise DataError(f"{table.at(0)}: expected dates in {column.name!r}; got {got}")
     else:
         missing = np.flatnonzero(np.isnat(column.cells))
     if missing.size:
-        raise DataError(f"{origin.at(int(table.lines[missing[0]]))}: expected a date; got a missing one")
-    check_years(column.cells, table.lines, origin)
+        raise DataError(f"{table.at(missing[0])}: expected a date; got a missing one")
+    check_years(column.cells, table.lines, table.origin)
     return column.cells
 
 
-def to_days(column: Column, table: Table, origin: Origin, order: str | None = None) -> Array:
+def to_days(column: Column, table: Table, order: str | None = None) -> Array:
     """The calendar days `(R,)` of a column of dates; a time counts as the day as written. See `to_times`."""
-    return to_times(column, table, origin, order).astype("datetime64[D]")
+    return to_times(column, table, order).astype("datetime64[D]")
 
 
-def to_prices(
-    column: Column, table: Table, origin: Origin, decimal: str | None = None, names: Sequence[str] = ()
-) -> Array:
+def to_prices(column: Column, table: Table, decimal: str | None = None, names: Sequence[str] = ()) -> Array:
     """The prices `(R,)` of a column; see `to_price_matrix`."""
-    return to_price_matrix([column], table, origin, decimal, names)[:, 0]
+    return to_price_matrix([column], table, decimal, names)[:, 0]
 
 
 def to_price_matrix(
-    columns: Sequence[Column], table: Table, origin: Origin, decimal: str | None = None, names: Sequence[str] = ()
+    columns: Sequence[Column], table: Table, decimal: str | None = None, names: Sequence[str] = ()
 ) -> Array:
     """The prices `(R, K)` of K columns, NaN = missing; `names` of the rows open the messages, default: the columns'.
 
@@ -75,17 +73,17 @@ def to_price_matrix(
     texts = [(column.name, column.cells) for column in columns if isinstance(column.cells, list)]
     plain = decimal != "," and not any(has_comma(cells) for _, cells in texts)
     if plain and decimal is None:
-        _check_points(texts, origin)
-    mark = "" if plain else decimal or _decide_decimal(texts, table, origin)
-    return np.stack([_convert(column, table, origin, mark, names) for column in columns], axis=1)
+        _check_points(texts, table.origin.label)
+    mark = "" if plain else decimal or _decide_decimal(texts, table)
+    return np.stack([_convert(column, table, mark, names) for column in columns], axis=1)
 
 
-def _check_points(columns: list[tuple[str, list[str]]], origin: Origin) -> None:
+def _check_points(columns: list[tuple[str, list[str]]], label: str) -> None:
     """A `DataError` if 1.021 beside 985 may be a thousand."""
     for name, cells in columns:
         if cell := grouped_by_points(cells):
             raise DataError(
-                f"{origin.label}: {name!r}: expected a decimal point; got {cell!r} beside whole numbers, whose point "
+                f"{label}: {name!r}: expected a decimal point; got {cell!r} beside whole numbers, whose point "
                 "can separate thousands; say which with --decimal , or --decimal . (decimal=)"
             )
 
@@ -95,17 +93,17 @@ def _plain(column: Column) -> Column:
     return replace(column, cells=without_currency(column.cells)) if isinstance(column.cells, list) else column
 
 
-def _convert(column: Column, table: Table, origin: Origin, mark: str, names: Sequence[str]) -> Array:
+def _convert(column: Column, table: Table, mark: str, names: Sequence[str]) -> Array:
     if isinstance(column.cells, list):
-        prices = _parse(column, column.cells, table, origin, mark, names)
+        prices = _parse(column, column.cells, table, mark, names)
     elif column.is_number:
         prices = column.cells.astype(np.float64)
     else:
         got = f"{column.dtype} {column.cells.tolist()[0]!r}"
-        raise DataError(f"{origin.at(int(table.lines[0]))}: {column.name!r}: expected prices; got {got}")
+        raise DataError(f"{table.at(0)}: {column.name!r}: expected prices; got {got}")
     if (unusable := np.flatnonzero(overflows(prices))).size:
         row = int(unusable[0])
-        name, where = names[row] if names else column.name, origin.at(int(table.lines[row]))
+        name, where = names[row] if names else column.name, table.at(row)
         raise DataError(f"{where}: {name!r}: expected {expected_range(float(prices[row]))}")
     return prices
 
@@ -128,7 +126,7 @@ def to_texts(column: Column | None, table: Table) -> list[str]:
     return ["" if cell is None or cell != cell else str(cell) for cell in column.cells.tolist()]
 
 
-def _parse(column: Column, cells: list[str], table: Table, origin: Origin, mark: str, names: Sequence[str]) -> Array:
+def _parse(column: Column, cells: list[str], table: Table, mark: str, names: Sequence[str]) -> Array:
     try:
         return np.array(parse_prices(with_point(cells, mark)))
     except ValueError:
@@ -139,11 +137,11 @@ def _parse(column: Column, cells: list[str], table: Table, origin: Origin, mark:
             prices[row] = parse_number(cell, mark or ".")
         except ValueError as error:
             name = names[row] if names else column.name
-            raise DataError(f"{origin.at(int(table.lines[row]))}: {name!r}: expected {error}") from None
+            raise DataError(f"{table.at(row)}: {name!r}: expected {error}") from None
     return prices
 
 
-def _decide_decimal(columns: list[tuple[str, list[str]]], table: Table, origin: Origin) -> str:
+def _decide_decimal(columns: list[tuple[str, list[str]]], table: Table) -> str:
     """The decimal mark that the cells of all columns, by name, prove.
 
     Raises:
@@ -161,14 +159,14 @@ def _decide_decimal(columns: list[tuple[str, list[str]]], table: Table, origin: 
     if len(proofs) == 2:
         (early, first, _), (row, cell, name) = sorted(proofs.values())
         raise DataError(
-            f"{origin.at(int(table.lines[row]))}: {name!r}: expected one decimal mark in the file, as in {first!r} "
-            f"({origin.row_word} {table.lines[early]}); got {cell!r}; state it with --decimal . or --decimal ,"
+            f"{table.at(row)}: {name!r}: expected one decimal mark in the file, as in {first!r} "
+            f"({table.origin.row_word} {table.lines[early]}); got {cell!r}; state it with --decimal . or --decimal ,"
         )
     if proofs:
         return next(iter(proofs))
     undecided = ((row, cell, name) for name, cells in columns for row, cell in enumerate(cells) if has_comma([cell]))
     row, cell, name = next(undecided)
     raise DataError(
-        f"{origin.at(int(table.lines[row]))}: {name!r}: expected a decimal point; got {cell!r}, whose comma can be a "
+        f"{table.at(row)}: {name!r}: expected a decimal point; got {cell!r}, whose comma can be a "
         "decimal mark or separate thousands; say which with --decimal , or --decimal . (decimal=)"
     )

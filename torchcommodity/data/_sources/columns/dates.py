@@ -12,7 +12,7 @@ from torchcommodity.data._core.errors import DataError
 from torchcommodity.data._core.frequency import calendar_years, month_end
 from torchcommodity.data._sources.columns.cells import FIRST_YEAR, LAST_YEAR
 from torchcommodity.data._sources.columns.months import month_number
-from torchcommodity.data._sources.grid import Origin
+from torchcommodity.data._sources.tables.table import Origin
 
 EPOCHS = {10: 1, 13: 10**3, 16: 10**6, 19: 10**9}  # digits of a number of seconds, ms, us and ns since 1970
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from torchcommodity.data._core.arrays import Array
 from torchcommodity.data._core.errors import Finding, make_finding
-from torchcommodity.data._sources.tables import Column, Table
+from torchcommodity.data._sources.tables.table import Column, Table
 
 TEXT_FILES = ("CSV",)  # kinds of tables in which every number is text
 _TIME = re.compile(r"[T ]([0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?)")

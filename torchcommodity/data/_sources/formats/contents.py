@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from torchcommodity.data._sources.columns.dates import find_style
-from torchcommodity.data._sources.tables import Column
+from torchcommodity.data._sources.tables.table import Column
 
 CHECKED = 50  # cells of a column whose values are looked at
 INTEGER = re.compile(r"\s*[0-9]{1,18}(\.0*)?\s*")

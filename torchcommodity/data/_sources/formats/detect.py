@@ -9,9 +9,8 @@ from torchcommodity.data._sources.formats.levels import pick_field, read_header_
 from torchcommodity.data._sources.formats.names import is_bar, key
 from torchcommodity.data._sources.formats.roles import check_names, find_roles, name_index
 from torchcommodity.data._sources.formats.vendors import BY_NAME, FORMATS, get_format
-from torchcommodity.data._sources.grid import Origin
 from torchcommodity.data._sources.layout import Layout
-from torchcommodity.data._sources.tables import Table
+from torchcommodity.data._sources.tables.table import Table
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,7 @@ class Reading:
         return f"{self.record.name}{column}, {symbols} {noun}"
 
 
-def detect_format(table: Table, options: ReadOptions, origin: Origin) -> Reading:
+def detect_format(table: Table, options: ReadOptions) -> Reading:
     """How a table is to be read.
 
     Raises:
@@ -40,16 +39,16 @@ def detect_format(table: Table, options: ReadOptions, origin: Origin) -> Reading
     record = None if options.format is None else get_format(options.format)
     if table.levels:
         fields = record.prices if record is not None else ()
-        table, field = pick_field(table, options.column, fields, origin)
+        table, field = pick_field(table, options.column, fields)
         if field:
-            layout = find_roles(table, BY_NAME["wide"], ReadOptions(), origin)
+            layout = find_roles(table, BY_NAME["wide"], ReadOptions())
             vendor = BY_NAME["bloomberg" if key(field).startswith("px ") else "yfinance"]
             return Reading(table, layout, record or vendor, field)
     check_names(table)
     table = name_index(table)
-    record = record or _find_format(table, origin)
+    record = record or _find_format(table)
     _check_format(table, record)
-    layout = find_roles(table, record, options, origin)
+    layout = find_roles(table, record, options)
     is_wide = layout.symbol is None and len(layout.prices) > 1
     name = "wide" if is_wide else table.names[layout.prices[0]]
     if record in (BY_NAME["wide"], BY_NAME["long"]):
@@ -57,7 +56,7 @@ def detect_format(table: Table, options: ReadOptions, origin: Origin) -> Reading
     return Reading(table, layout, record, "" if is_wide else name)
 
 
-def _find_format(table: Table, origin: Origin) -> Format:
+def _find_format(table: Table) -> Format:
     keys = frozenset(map(key, table.names))
     for record in FORMATS:
         if record.matches(keys):
@@ -67,7 +66,7 @@ def _find_format(table: Table, origin: Origin) -> Format:
         return BY_NAME["fred"]
     if not is_bar(set(keys)):
         return BY_NAME["wide"]
-    is_stooq = bool(re.fullmatch(BY_NAME["stooq"].file_name + r"(\..*)?", re.split(r"[/\\]", origin.file)[-1]))
+    is_stooq = bool(re.fullmatch(BY_NAME["stooq"].file_name + r"(\..*)?", re.split(r"[/\\]", table.origin.file)[-1]))
     return BY_NAME["stooq" if is_stooq else "bars"]
 
 

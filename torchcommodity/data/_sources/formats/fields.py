@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from torchcommodity.data._sources.formats.levels import read_header_rows, split_names
 from torchcommodity.data._sources.formats.names import HIGHS, INTERESTS, LOWS, OPENS, VOLUMES, key
-from torchcommodity.data._sources.tables import Table
+from torchcommodity.data._sources.tables.table import Table
 
 FIELDS = {"open": OPENS, "high": HIGHS, "low": LOWS, "volume": VOLUMES, "open_interest": INTERESTS}
 
@@ -13,9 +13,10 @@ def field_names(table: Table, fields: Sequence[str] = tuple(FIELDS)) -> dict[str
     """Field -> the name of its column, or of its columns in a header of several rows; only those that are there.
 
     >>> import numpy as np
-    >>> from torchcommodity.data._sources.tables import Column
+    >>> from torchcommodity.data._sources.tables.table import Column
+    >>> from torchcommodity.data._sources.tables.table import Origin
     >>> columns = tuple(Column(name, ["1"]) for name in ("Date", "Open", "Vol.", "Price"))
-    >>> field_names(Table(columns, np.array([2]), "bars.csv, line 1", "CSV"))
+    >>> field_names(Table(columns, np.array([2]), Origin("bars.csv"), "bars.csv, line 1", "CSV"))
     {'open': 'Open', 'volume': 'Vol.'}
     """
     levels = split_names(read_header_rows(table)).levels or (table.names,)

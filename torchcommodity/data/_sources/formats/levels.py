@@ -6,8 +6,7 @@ from dataclasses import replace
 from torchcommodity.data._core.errors import DataError
 from torchcommodity.data._sources.columns.dates import find_style
 from torchcommodity.data._sources.formats.names import DATES, FIELDS, PRICES, is_bar, key
-from torchcommodity.data._sources.grid import Origin
-from torchcommodity.data._sources.tables import Table
+from torchcommodity.data._sources.tables.table import Table
 
 _TUPLE = re.compile(r"""\(\s*['"](.*?)['"],\s*['"](.*?)['"]\s*\)""")  # a label of two levels as pandas writes it
 
@@ -44,7 +43,7 @@ def split_names(table: Table) -> Table:
     return replace(table, levels=tuple(zip(*split)))
 
 
-def pick_field(table: Table, column: str | None, prices: tuple[str, ...], origin: Origin) -> tuple[Table, str]:
+def pick_field(table: Table, column: str | None, prices: tuple[str, ...]) -> tuple[Table, str]:
     """The table with the chosen field of every symbol, named by its symbol, and the field.
 
     A header of several rows without fields is a row of names above a row of units, or titles above a row of names.
@@ -54,7 +53,7 @@ def pick_field(table: Table, column: str | None, prices: tuple[str, ...], origin
     """
     fields = [n for n, level in enumerate(table.levels) if _is_fields(level)]
     if not fields:
-        return _without_levels(table, origin), ""
+        return _without_levels(table), ""
     level = table.levels[fields[0]]
     others = [names for n, names in enumerate(table.levels) if n != fields[0]]
     symbols = next((names for names in others if _distinct(names) and not _is_index(names)), others[0])
@@ -92,7 +91,7 @@ def _split(name: str) -> tuple[str, str]:
     return name, ""
 
 
-def _without_levels(table: Table, origin: Origin) -> Table:
+def _without_levels(table: Table) -> Table:
     """One row of names: the first, if the second is a row of units without a name for the dates."""
     first, *rest = table.levels
     if len(rest) == 1 and all(first) and not rest[0][0]:
@@ -102,7 +101,7 @@ def _without_levels(table: Table, origin: Origin) -> Table:
         return replace(table, columns=columns, levels=())
     if table.kind == "DataFrame":
         raise DataError(
-            f"{origin.label}: expected one level of column names, or a level of fields such as Close; got "
+            f"{table.origin.label}: expected one level of column names, or a level of fields such as Close; got "
             f"{len(table.levels)} (select one first, such as frame['Close'])"
         )
     titles = tuple(" ".join(filter(None, level)) for level in table.levels[:-1])

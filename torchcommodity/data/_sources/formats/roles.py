@@ -25,9 +25,8 @@ from torchcommodity.data._sources.formats.names import (
     is_never_price,
     key,
 )  # fmt: skip
-from torchcommodity.data._sources.grid import Origin
 from torchcommodity.data._sources.layout import Layout
-from torchcommodity.data._sources.tables import Table
+from torchcommodity.data._sources.tables.table import Table
 
 PERIODS = ("year", "quarter", "month", "week", "time", "period", "obs", "jahr", "quartal", "monat", "woche")
 
@@ -40,7 +39,6 @@ class Roles:
     keys: tuple[str, ...]
     record: Format
     options: ReadOptions
-    origin: Origin
 
     def fail(self, expected: str, got: str, hint: str = "") -> DataError:
         """A `DataError` that opens with the header's place."""
@@ -55,13 +53,13 @@ class Roles:
         return summarize_names((self.table.names[n] or "''" for n in columns), limit=12)
 
 
-def find_roles(table: Table, record: Format, options: ReadOptions, origin: Origin) -> Layout:
+def find_roles(table: Table, record: Format, options: ReadOptions) -> Layout:
     """The layout of a table with one row of names.
 
     Raises:
         DataError: no column of dates or several; no column of prices, or several that could be meant.
     """
-    roles = Roles(table, tuple(map(key, table.names)), record, options, origin)
+    roles = Roles(table, tuple(map(key, table.names)), record, options)
     date = _find_date(roles)
     rest = [n for n in range(len(table.columns)) if n != date and not _is_row_number(roles, n)]
     if not rest:
@@ -220,7 +218,7 @@ def _one_series(roles: Roles, date: int, price: int, rest: list[int]) -> Layout:
     name = roles.table.names[price]
     findings = _ignored(roles, [n for n in rest if n != price])
     if key(name) in FIELDS:
-        if symbol := symbol_of_file(roles.origin.file, roles.record.file_name):
+        if symbol := symbol_of_file(roles.table.origin.file, roles.record.file_name):
             name = symbol
         else:
             findings += (make_finding("generic name", name, line=1, value=name),)

@@ -12,10 +12,11 @@ from torchcommodity.data._core.errors import DataError, make_finding
 from torchcommodity.data._core.panel import DateLike, Panel, to_day
 from torchcommodity.data._core.provenance import Provenance
 from torchcommodity.data._sources.columns.cells import parse_price
-from torchcommodity.data._sources.grid import DateParser, Grid, Origin
+from torchcommodity.data._sources.grid import DateParser, Grid
 from torchcommodity.data._sources.publishers.get import Response, get
 from torchcommodity.data._sources.publishers.http import Http
 from torchcommodity.data._sources.publishers.series import base_address, join_series, parse_ids, series_panel
+from torchcommodity.data._sources.tables.table import Origin
 
 ADDRESS = "https://api.eia.gov"
 PUBLISHER = "US Energy Information Administration"
@@ -87,7 +88,7 @@ def _series(address: str, name: str, start: np.datetime64 | None, key: str, http
         responses.append(response)
         records += page
     origin = _origin(responses)
-    panel = series_panel(_grid(records, name, origin), origin)
+    panel = series_panel(_grid(records, name, origin))
     times = [response.retrieved for response in responses if response.expired]
     expired = tuple(make_finding("cached copy", name, time[:10], value=time) for time in times)
     return replace(panel, findings=expired + panel.findings)
@@ -135,6 +136,7 @@ def _grid(records: list[Record], name: str, origin: Origin) -> Grid:
     if len(units) > 1:
         raise DataError(f"{origin.label}: expected one unit for {name!r}; got {', '.join(sorted(units))}")
     grid = Grid(
+        origin,
         np.array(days, dtype="datetime64[D]"),
         np.arange(1, len(days) + 1),
         np.array(values).reshape(-1, 1),

@@ -6,11 +6,12 @@ from dataclasses import replace
 from torchcommodity.data._core.errors import DataError, make_finding
 from torchcommodity.data._core.panel import DateLike, Panel, to_day
 from torchcommodity.data._core.provenance import Provenance
-from torchcommodity.data._sources.grid import Grid, Origin
+from torchcommodity.data._sources.grid import Grid
 from torchcommodity.data._sources.publishers.get import Response, get
 from torchcommodity.data._sources.publishers.http import Http
 from torchcommodity.data._sources.publishers.series import base_address, join_series, parse_ids, series_panel
-from torchcommodity.data._sources.tables import read_delimited
+from torchcommodity.data._sources.tables.delimited import read_delimited
+from torchcommodity.data._sources.tables.table import Origin
 from torchcommodity.data._sources.to_grid import to_grid
 
 ADDRESS = "https://fred.stlouisfed.org"
@@ -55,20 +56,16 @@ def is_fred(record: Provenance) -> bool:
 
 def _series(address: str, name: str, query: dict[str, str], http: Http) -> Panel:
     response, grid = get(address, {"id": name, **query}, lambda response: _grid(response, name), http=http)
-    panel = series_panel(grid, _origin(response))
+    panel = series_panel(grid)
     if not response.expired:
         return panel
     expired = make_finding("cached copy", name, response.retrieved[:10], value=response.retrieved)
     return replace(panel, findings=(expired, *panel.findings))
 
 
-def _origin(response: Response) -> Origin:
-    return Origin(response.address, PUBLISHER, LICENSE, response.retrieved, response.sha256)
-
-
 def _grid(response: Response, name: str) -> Grid:
-    origin = _origin(response)
-    grid = to_grid(read_delimited(response.body, origin), origin)
+    origin = Origin(response.address, PUBLISHER, LICENSE, response.retrieved, response.sha256)
+    grid = to_grid(read_delimited(response.body, origin))
     if grid.codes is not None or grid.symbols != (name,):
         raise DataError(
             f"{response.address}, line 1: expected columns observation_date,{name}; got {','.join(grid.symbols)}"

@@ -11,7 +11,7 @@ import torch
 from torchcommodity.data._core.errors import DataError, condense, make_finding
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._sources.assemble import assemble
-from torchcommodity.data._sources.grid import Grid, Origin
+from torchcommodity.data._sources.grid import Grid
 from torchcommodity.opkit import MetadataTensor
 
 
@@ -31,13 +31,13 @@ def parse_ids(ids: str | Iterable[str], publisher: str) -> list[str]:
     return names
 
 
-def series_panel(grid: Grid, origin: Origin) -> Panel:
+def series_panel(grid: Grid) -> Panel:
     """Build the panel of one series; days without a price (holidays) are dropped and counted in a finding."""
     empty = np.isnan(grid.values[:, 0])
     if empty.all():
-        raise DataError(f"{origin.label}: expected prices; got none in {len(empty)} {origin.row_word}s")
+        raise DataError(f"{grid.origin.label}: expected prices; got none in {len(empty)} {grid.origin.row_word}s")
     trading_days = replace(grid, days=grid.days[~empty], lines=grid.lines[~empty], values=grid.values[~empty])
-    panel = assemble(trading_days, origin)
+    panel = assemble(trading_days)
     findings = [replace(finding, symbol=grid.symbols[0]) for finding in panel.findings]
     if empty.any():
         first = int(np.argmax(empty))

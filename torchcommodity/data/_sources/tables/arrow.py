@@ -13,9 +13,8 @@ import pyarrow.parquet as pq
 
 from torchcommodity.data._core.arrays import Array
 from torchcommodity.data._core.errors import DataError
-from torchcommodity.data._sources.grid import Origin
 from torchcommodity.data._sources.records import decode_records
-from torchcommodity.data._sources.tables.table import Column, Table
+from torchcommodity.data._sources.tables.table import Column, Origin, Table
 
 INDEX = "__index_level_0__"  # pandas' column name of an unnamed index
 UNREADABLE = (pa.ArrowException, OSError, OverflowError, UnicodeDecodeError)
@@ -74,7 +73,7 @@ def read_arrow(table: Any, origin: Origin, kind: str) -> Table:
     zones = dict.fromkeys(zone for column in table.columns if (zone := getattr(column.type, "tz", None)))
     notes = tuple(f"local time in {zone}" for zone in zones)
     lines, records = np.arange(1, table.num_rows + 1), decode_records(table.schema.metadata)
-    return Table(tuple(columns), lines, origin.label, kind, notes=notes, records=records)
+    return Table(tuple(columns), lines, origin, origin.label, kind, notes=notes, records=records)
 
 
 def _add_partitions(table: Any, name: str) -> Any:

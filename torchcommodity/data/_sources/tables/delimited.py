@@ -11,9 +11,8 @@ import numpy as np
 from torchcommodity.data._core.arrays import Array
 from torchcommodity.data._core.errors import DataError, Finding, make_finding
 from torchcommodity.data._sources.columns.dates import find_style
-from torchcommodity.data._sources.grid import Origin
 from torchcommodity.data._sources.tables.regular import LARGE, split_regular
-from torchcommodity.data._sources.tables.table import Column, Table
+from torchcommodity.data._sources.tables.table import Column, Origin, Table
 from torchcommodity.data._sources.tables.text import DATE_NAME, SAMPLE, Row, decode, find_separator, has_date, read_rows
 
 
@@ -55,7 +54,7 @@ def _read_large(text: str, separator: str, origin: Origin, first_line: int) -> T
     if columns is None or _is_note([column[-1] for column in columns], len(names)):
         return None
     lines = np.arange(len(columns[0])) + rows[first][0] + first_line
-    return _table(rows[top:first], rows[:top], lines, columns, origin.at(line + first_line))
+    return _table(rows[top:first], rows[:top], lines, columns, origin, line + first_line)
 
 
 def _read_rows(rows: list[Row], origin: Origin) -> Table:
@@ -68,15 +67,18 @@ def _read_rows(rows: list[Row], origin: Origin) -> Table:
     table_rows, notes = _split_notes(rows[first:])
     lines, cells = _check_widths(table_rows, len(names), origin)
     columns = list(map(list, zip(*cells)))
-    table = _table(rows[top:first], rows[:top], np.array(lines), columns, origin.at(line))
+    table = _table(rows[top:first], rows[:top], np.array(lines), columns, origin, line)
     titles = (*comments, *table.titles, *(text for _, text in notes))
     return replace(table, titles=titles, findings=_notes(notes))
 
 
-def _table(header: list[Row], titles: list[Row], lines: Array, columns: list[list[str]], where: str) -> Table:
+def _table(
+    header: list[Row], titles: list[Row], lines: Array, columns: list[list[str]], origin: Origin, line: int
+) -> Table:
     named = tuple(Column(name.strip(), column) for name, column in zip(header[-1][1], columns))
     levels = tuple(tuple(cell.strip() for cell in row) for _, row in header) if len(header) > 1 else ()
-    return Table(named, lines, where, "CSV", levels, tuple(" ".join(filter(None, row)) for _, row in titles))
+    above = tuple(" ".join(filter(None, row)) for _, row in titles)
+    return Table(named, lines, origin, origin.at(line), "CSV", levels, above)
 
 
 def _skip_separator_line(text: str) -> tuple[str, int]:

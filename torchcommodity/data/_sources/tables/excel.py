@@ -8,11 +8,10 @@ import zipfile
 from importlib.util import find_spec
 
 from torchcommodity.data._core.errors import DataError, summarize_names
-from torchcommodity.data._sources.grid import Origin
 from torchcommodity.data._sources.tables import workbook_process
 from torchcommodity.data._sources.tables.publisher_sheets import is_eia, is_pink_sheet, read_eia, read_pink_sheet
 from torchcommodity.data._sources.tables.sheet import Rows, first_data_row, read_sheet
-from torchcommodity.data._sources.tables.table import Table
+from torchcommodity.data._sources.tables.table import Origin, Table
 
 MEMORY_FACTOR = 4  # memory of the reading process, over the limit on the file
 TIMEOUT = 300.0  # seconds

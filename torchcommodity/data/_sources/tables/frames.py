@@ -8,8 +8,7 @@ import numpy as np
 
 from torchcommodity.data._core.arrays import Array
 from torchcommodity.data._core.errors import DataError
-from torchcommodity.data._sources.grid import Origin
-from torchcommodity.data._sources.tables.table import Column, Table
+from torchcommodity.data._sources.tables.table import Column, Origin, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,6 +67,7 @@ def _from_pandas(frame: "pd.DataFrame | pd.Series[Any]", origin: Origin) -> Tabl
     return Table(
         tuple(columns),
         np.arange(1, len(frame) + 1),
+        origin,
         origin.label,
         "DataFrame",
         _levels(frame.columns, index),

@@ -6,16 +6,16 @@ import os
 import stat
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from torchcommodity.data._core.errors import DataError
 from torchcommodity.data._core.names import printable
 from torchcommodity.data._core.provenance import utc_now
-from torchcommodity.data._sources.grid import Origin
-from torchcommodity.data._sources.lake import is_remote, list_objects, local_copy, public_address
+from torchcommodity.data._sources.lake.objects import is_remote, list_objects, local_copy, public_address
 from torchcommodity.data._sources.table_name import parse_table_name
-from torchcommodity.data._sources.tables import Table, read_delimited
 from torchcommodity.data._sources.tables.compression import decompress, is_workbook, strip_ending
+from torchcommodity.data._sources.tables.delimited import read_delimited
+from torchcommodity.data._sources.tables.table import Origin, Table
 
 MAX_BYTES = 2**30  # of a file, compressed and decompressed
 PARQUET, ARROW = "Parquet, which begins with PAR1", "an Arrow file, which begins with ARROW1"
@@ -29,14 +29,7 @@ FOREIGN = {  # by the first bytes
 PathLike = str | os.PathLike[str]
 
 
-class Source(NamedTuple):
-    """A table, and where it comes from."""
-
-    table: Table
-    origin: Origin
-
-
-def open_table(source: PathLike, publisher: str = "not stated", license: str = "not stated") -> Source:
+def open_table(source: PathLike, publisher: str = "not stated", license: str = "not stated") -> Table:
     """The table of a source; see `read` for the sources.
 
     Raises:
@@ -111,17 +104,17 @@ def _file_type(mode: int) -> str:
     return next((name for name, matches in kinds.items() if matches(mode)), "a device")
 
 
-def _from_rows(rows: Any, origin: Origin, kind: str) -> Source:
-    """The source of a `pyarrow.Table`; the checksum is that of the rows."""
+def _from_rows(rows: Any, origin: Origin, kind: str) -> Table:
+    """The table of a `pyarrow.Table`; the checksum is that of the rows."""
     from torchcommodity.data._sources.lake.arrow import split_records
     from torchcommodity.data._sources.tables.arrow import checksum, read_arrow
 
     origin = replace(origin, sha256=checksum(rows))
     rows, records = split_records(rows)
-    return Source(replace(read_arrow(rows, origin, kind), records=records), origin)
+    return replace(read_arrow(rows, origin, kind), records=records)
 
 
-def _from_files(files: list[str], origin: Origin) -> Source:
+def _from_files(files: list[str], origin: Origin) -> Table:
     from torchcommodity.data._sources.tables.arrow import read_parquet_files
 
     bodies: dict[str, bytes] = {}
@@ -130,10 +123,10 @@ def _from_files(files: list[str], origin: Origin) -> Source:
             bodies[name] = read_bytes(file, MAX_BYTES - sum(len(body) for body in bodies.values()))
     digests = "\n".join(hashlib.sha256(body).hexdigest() for body in bodies.values())
     origin = replace(origin, sha256=hashlib.sha256(digests.encode()).hexdigest())
-    return Source(read_parquet_files(bodies, origin), origin)
+    return read_parquet_files(bodies, origin)
 
 
-def _from_file(file: Path, path: str, part: str, origin: Origin) -> Source:
+def _from_file(file: Path, path: str, part: str, origin: Origin) -> Table:
     if kind := _database_kind(file):
         return _from_database(file, part, origin, kind)
     body = read_bytes(file)
@@ -142,11 +135,10 @@ def _from_file(file: Path, path: str, part: str, origin: Origin) -> Source:
     origin = replace(origin, sha256=hashlib.sha256(body).hexdigest())
     body, findings = decompress(body, path, MAX_BYTES)
     table = _read_body(body, path, part, origin)
-    origin = replace(origin, row_word="line" if table.kind == "CSV" else "row")
-    return Source(replace(table, findings=(*findings, *table.findings)), origin)
+    return replace(table, findings=(*findings, *table.findings))
 
 
-def _from_database(file: Path, part: str, origin: Origin, kind: str) -> Source:
+def _from_database(file: Path, part: str, origin: Origin, kind: str) -> Table:
     from torchcommodity.data._sources.tables import databases as databases  # imports duckdb
 
     read = databases.read_duckdb if kind == "DuckDB" else databases.read_sqlite

@@ -9,9 +9,8 @@ import numpy as np
 from torchcommodity.data._core.arrays import Array
 from torchcommodity.data._core.errors import DataError
 from torchcommodity.data._core.frequency import month_end
-from torchcommodity.data._sources.grid import Origin
 from torchcommodity.data._sources.tables.sheet import Rows, filled, is_number, to_numbers, to_times
-from torchcommodity.data._sources.tables.table import Column, Table
+from torchcommodity.data._sources.tables.table import Column, Origin, Table
 
 EIA, WORLD_BANK = "U.S. Energy Information Administration", "World Bank"
 UNITS = {
@@ -115,4 +114,4 @@ def _long_table(blocks: list[Block], publisher: str, origin: Origin) -> Table:
         Column("source", [publisher] * sum(sizes)),
     )
     lines = np.concatenate([block.lines for block, *_ in parts])
-    return Table(columns, lines, origin.label, "Excel", notes=(f"workbook of {publisher}",))
+    return Table(columns, lines, origin, origin.label, "Excel", notes=(f"workbook of {publisher}",))

@@ -9,8 +9,7 @@ import numpy as np
 
 from torchcommodity.data._core.arrays import Array
 from torchcommodity.data._core.errors import make_finding
-from torchcommodity.data._sources.grid import Origin
-from torchcommodity.data._sources.tables.table import Column, Table
+from torchcommodity.data._sources.tables.table import Column, Origin, Table
 
 Rows = list[list[Any]]  # cells of a sheet: text, numbers, dates, booleans; "" = empty
 
@@ -55,7 +54,9 @@ def read_sheet(rows: Rows, origin: Origin) -> Table:
     levels = _levels(rows, head, [n for n, (name, column) in enumerate(zip(names, cells)) if name or filled(column)])
     findings = tuple(make_finding("ignored line", line=n + 1, value=filled(rows[n])[0]) for n in notes)
     where = origin.at(head + 1)
-    return Table(columns, np.array(lines) + 1, where, "Excel", levels, titles, findings=findings, records=records)
+    return Table(
+        columns, np.array(lines) + 1, origin, where, "Excel", levels, titles, findings=findings, records=records
+    )
 
 
 def _notes(rows: Rows, lines: list[int]) -> list[int]:

@@ -7,7 +7,30 @@ import numpy as np
 
 from torchcommodity.data._core.arrays import Array
 from torchcommodity.data._core.errors import Finding
+from torchcommodity.data._core.names import printable
+from torchcommodity.data._core.provenance import NOT_STATED
 from torchcommodity.data._sources.records import Records
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a table comes from: `label` opens every message, on one line; the rest is provenance."""
+
+    label: str
+    publisher: str = NOT_STATED
+    license: str = NOT_STATED
+    retrieved: str = ""
+    sha256: str = ""
+    row_word: str = "line"
+    location: str = ""  # default: the label
+    file: str = ""  # its name may be the symbol of a series without one
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "label", printable(self.label))  # a file name may hold any character
+
+    def at(self, line: int) -> str:
+        """`prices.csv, line 7`."""
+        return f"{self.label}, {self.row_word} {line}"
 
 
 @dataclass(frozen=True)
@@ -51,11 +74,12 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Named columns with the line of each row.
+    """Named columns with the line of each row, and where they come from.
 
     Args:
         columns: the columns, of equal length.
         lines: `(R,)` line numbers of a text file, or row numbers from 1.
+        origin: where the table comes from.
         header: where the names stand, to open error messages: "prices.csv, line 1".
         kind: "CSV", "Parquet", "DataFrame", "Excel", ...
         levels: the rows of a header of several rows, such as field and ticker; empty for a header of one row.
@@ -67,6 +91,7 @@ class Table:
 
     columns: tuple[Column, ...]
     lines: Array
+    origin: Origin
     header: str
     kind: str
     levels: tuple[tuple[str, ...], ...] = ()
@@ -77,6 +102,10 @@ class Table:
 
     def __len__(self) -> int:
         return len(self.lines)
+
+    def at(self, row: int) -> str:
+        """Where a row stands: `prices.csv, line 7`."""
+        return self.origin.at(int(self.lines[row]))
 
     @property
     def names(self) -> tuple[str, ...]:

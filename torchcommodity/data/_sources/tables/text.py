@@ -9,7 +9,7 @@ from itertools import islice
 
 from torchcommodity.data._core.errors import DataError
 from torchcommodity.data._sources.columns.dates import find_style
-from torchcommodity.data._sources.grid import Origin
+from torchcommodity.data._sources.tables.table import Origin
 
 SEPARATORS = ",;\t|"
 SAMPLE = 200  # rows from which separator and header are decided
