@@ -7,8 +7,8 @@ from torchcommodity.portfolio._backtest import PortfolioResult as PortfolioResul
 from torchcommodity.portfolio._backtest import backtest as backtest
 from torchcommodity.portfolio._baselines import equal_weight as equal_weight
 from torchcommodity.portfolio._baselines import inverse_volatility as inverse_volatility
+from torchcommodity.portfolio._baselines import minimum_variance as minimum_variance
 from torchcommodity.portfolio._baselines import time_series_momentum as time_series_momentum
-from torchcommodity.portfolio._minimum_variance import minimum_variance as minimum_variance
 from torchcommodity.portfolio._performance import Performance as Performance
 from torchcommodity.portfolio._performance import Series as Series
 from torchcommodity.portfolio._performance import performance as performance

@@ -15,8 +15,7 @@ from torchcommodity.forecast import TEST_YEARS
 from torchcommodity.models import PortfolioLstm
 from torchcommodity.opkit.arguments import operation
 from torchcommodity.ops import linear_recurrence
-from torchcommodity.portfolio._baselines import equal_weight, inverse_volatility, time_series_momentum
-from torchcommodity.portfolio._minimum_variance import minimum_variance
+from torchcommodity.portfolio._baselines import equal_weight, inverse_volatility, minimum_variance, time_series_momentum
 from torchcommodity.portfolio._performance import Performance, as_series, performance
 from torchcommodity.portfolio._selection import PortfolioSelection, portfolio_selection
 from torchcommodity.portfolio._sharpe_difference import SharpeDifference, sharpe_difference
