@@ -62,3 +62,5 @@ def test_live_forecasts_refuse_other_states_and_rows() -> None:
         forecast.fit(SPOT.between(None, "2011-12-31")).step(state, SPOT.between(day))
     with pytest.raises(ValueError, match=r"step: every symbol must have more than 252 positive prices; got WTI"):
         forecaster.step(forecaster.start(SPOT.between(None, "2008-03-31")), SPOT.between("2008-04-01", "2008-04-01"))
+    with pytest.raises(ValueError, match=r"start: prices must have every symbol of the forecaster"):
+        forecaster.start(data.embedded(["BRENT"]))

@@ -59,6 +59,16 @@ def test_a_horizon_that_is_not_submitted_is_not_scored(board: Scoreboard) -> Non
     assert note == "not scored at 1 week: none; 3 months: none; 6 months: none"
     assert board.ranking()[-1].name in ("monthly", "theta")
     assert "| monthly | not scored |" in board.to_markdown()
+    ranked = next(row for row in board.ranked_entries() if row.entry.name == "monthly")
+    assert ranked.place is None
+    assert np.isnan(ranked.mean_skill)
+    assert [score is not None for score in ranked.scores] == [False, True, False, False]
+
+
+def test_ranked_entries_have_places_by_mean_skill(board: Scoreboard) -> None:
+    rows = [row for row in board.ranked_entries() if row.place is not None]
+    assert [row.place for row in rows] == list(range(1, len(rows) + 1))
+    assert [row.mean_skill for row in rows] == sorted((row.mean_skill for row in rows), reverse=True)
 
 
 def test_reference_and_default_are_rows(board: Scoreboard) -> None:
