@@ -77,7 +77,7 @@ def gradient_penalty(
     if real.shape != fake.shape:
         raise_invalid("gradient_penalty", "real and fake must have the same shape", real=real, fake=fake)
     if isinstance(scale, bool) or not isinstance(scale, Tensor | Real):
-        raise_invalid("gradient_penalty", "scale must be a Tensor or a number", TypeError, scale=scale)
+        raise_invalid("gradient_penalty", "scale must be a number", TypeError, scale=scale)
     if share is not None:
         check_tensor("gradient_penalty", share=share)
     else:
