@@ -81,7 +81,7 @@ def test_store_adds_lists_and_loads(tmp_path):
 
 
 def test_store_is_unchanged_by_a_failed_add(tmp_path, monkeypatch):
-    from torchcommodity.data._store import append as module
+    from torchcommodity.data._store import rows as module
 
     store, panel = data.Store(tmp_path / "prices.duckdb"), oil()
     store.add(panel, "stored")

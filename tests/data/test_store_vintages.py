@@ -98,7 +98,7 @@ def test_the_same_panel_adds_no_rows(store):
 
 
 def test_append_does_not_read_what_is_stored(store, monkeypatch):
-    from torchcommodity.data._store import append as module
+    from torchcommodity.data._store import rows as module
 
     store.add(small(1, 2), "x")
     monkeypatch.setattr(module, "read_panel", None)

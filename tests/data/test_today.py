@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from torchcommodity import data
-from torchcommodity.data._core import today as module
+from torchcommodity.data._core import frequency as module
 
 
 class Clock(datetime):

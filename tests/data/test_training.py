@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from torchcommodity import data
-from torchcommodity.data._quality.series import series_findings
-from torchcommodity.data._quality.stacked import StackedPrices
+from torchcommodity.data._quality.prices import StackedPrices, series_findings
 from torchcommodity.opkit import MetadataTensor
 
 SYMBOLS = ("WTI", "BRENT", "HENRY_HUB", "PROPANE_MB")

@@ -32,8 +32,10 @@ if TYPE_CHECKING:
     from torchcommodity.data._core.frequency import calendar_years as calendar_years
     from torchcommodity.data._core.frequency import check_daily as check_daily
     from torchcommodity.data._core.frequency import check_frequency as check_frequency
+    from torchcommodity.data._core.frequency import check_not_future as check_not_future
     from torchcommodity.data._core.frequency import frequency_mismatch as frequency_mismatch
     from torchcommodity.data._core.frequency import infer_frequency as infer_frequency
+    from torchcommodity.data._core.frequency import latest_date as latest_date
     from torchcommodity.data._core.frequency import month_end as month_end
     from torchcommodity.data._core.horizons import Horizon as Horizon
     from torchcommodity.data._core.horizons import horizon_code as horizon_code
@@ -59,8 +61,6 @@ if TYPE_CHECKING:
     from torchcommodity.data._core.synthetic import synthetic_symbol as synthetic_symbol
     from torchcommodity.data._core.targets import target_rows as target_rows
     from torchcommodity.data._core.targets import targets as targets
-    from torchcommodity.data._core.today import check_not_future as check_not_future
-    from torchcommodity.data._core.today import latest_date as latest_date
     from torchcommodity.data._core.windows import Window as Window
     from torchcommodity.data._core.windows import WindowDataset as WindowDataset
     from torchcommodity.data._covariates.covariate import Covariate as Covariate
@@ -71,9 +71,9 @@ if TYPE_CHECKING:
     from torchcommodity.data._files import read_curve as read_curve
     from torchcommodity.data._quality.inspect import inspect as inspect
     from torchcommodity.data._quality.inspect import inspect_prices as inspect_prices
-    from torchcommodity.data._quality.statistics import PriceStatistics as PriceStatistics
-    from torchcommodity.data._quality.statistics import price_statistics as price_statistics
+    from torchcommodity.data._quality.training import PriceStatistics as PriceStatistics
     from torchcommodity.data._quality.training import compare_with_training as compare_with_training
+    from torchcommodity.data._quality.training import price_statistics as price_statistics
     from torchcommodity.data._read import read as read
     from torchcommodity.data._sources.atomic_write import write_atomic as write_atomic
     from torchcommodity.data._sources.atomic_write import write_files_atomic as write_files_atomic
@@ -106,7 +106,7 @@ if TYPE_CHECKING:
     from torchcommodity.data._sources.table_name import TableName as TableName
     from torchcommodity.data._sources.table_name import parse_table_name as parse_table_name
     from torchcommodity.data._sources.write import write as write
-    from torchcommodity.data._store.state import Vintage as Vintage
+    from torchcommodity.data._store.rows import Vintage as Vintage
     from torchcommodity.data._store.store import Store as Store
     from torchcommodity.data._store.store import StoreEntry as StoreEntry
     from torchcommodity.data._store.update import SeriesUpdate as SeriesUpdate
@@ -242,8 +242,10 @@ _MODULES = {
         "calendar_years",
         "check_daily",
         "check_frequency",
+        "check_not_future",
         "frequency_mismatch",
         "infer_frequency",
+        "latest_date",
         "month_end",
     ],
     "_core.horizons": ["Horizon", "horizon_code", "horizon_rows", "horizon_unit"],
@@ -255,14 +257,12 @@ _MODULES = {
     "_core.splits": ["Split", "hold_out", "walk_forward"],
     "_core.synthetic": ["SYNTHETIC", "SyntheticTensor", "check_not_synthetic", "is_synthetic", "synthetic_symbol"],
     "_core.targets": ["target_rows", "targets"],
-    "_core.today": ["check_not_future", "latest_date"],
     "_core.windows": ["Window", "WindowDataset"],
     "_covariates.covariate": ["Covariate", "CovariateSpec"],
     "_covariates.covariates": ["CovariateCheck", "Covariates", "KnownValues"],
     "_files": ["read_curve"],
     "_quality.inspect": ["inspect", "inspect_prices"],
-    "_quality.statistics": ["PriceStatistics", "price_statistics"],
-    "_quality.training": ["compare_with_training"],
+    "_quality.training": ["PriceStatistics", "compare_with_training", "price_statistics"],
     "_read": ["read"],
     "_sources.atomic_write": ["write_atomic", "write_files_atomic"],
     "_sources.bars": ["Bars", "read_bars"],
@@ -282,7 +282,7 @@ _MODULES = {
     "_sources.quantiles": ["QuantileTable", "QuantileUnit", "read_quantiles"],
     "_sources.table_name": ["TableName", "parse_table_name"],
     "_sources.write": ["write"],
-    "_store.state": ["Vintage"],
+    "_store.rows": ["Vintage"],
     "_store.store": ["Store", "StoreEntry"],
     "_store.update": ["SeriesUpdate", "Update", "updatable_symbols", "update"],
     "_to_covariates": ["to_covariates"],

@@ -8,12 +8,9 @@ from torchcommodity.data._core.arrays import Array
 from torchcommodity.data._core.errors import Finding, condense, make_finding
 from torchcommodity.data._core.frequency import Frequency
 from torchcommodity.data._core.panel import Panel
-from torchcommodity.data._quality.panel import panel_findings
-from torchcommodity.data._quality.prices import price_findings
-from torchcommodity.data._quality.stacked import StackedPrices
-from torchcommodity.data._quality.statistics import PriceStatistics
-from torchcommodity.data._quality.training import training_findings
-from torchcommodity.data._quality.vendor_rolls import vendor_rolls
+from torchcommodity.data._quality.panel import panel_findings, vendor_rolls
+from torchcommodity.data._quality.prices import StackedPrices, price_findings
+from torchcommodity.data._quality.training import PriceStatistics, training_findings
 
 # positive prices that a default fit needs: its warm-up, twice its longest horizon, and one
 FIT_PRICES = {"daily": 505, "weekly": 157, "monthly": 49}

@@ -1,14 +1,30 @@
-"""Data-quality checks of what a panel says of its prices: their origin, their age and their symbols' names."""
+"""Data-quality checks of what a panel says of its prices: origin, age, names of symbols, rolls of a vendor."""
 
+import re
 import unicodedata
 from collections.abc import Iterator
 
 import numpy as np
 
 from torchcommodity.data._core.arrays import Array
+from torchcommodity.data._core.contract_codes import find_product
 from torchcommodity.data._core.errors import Finding, make_finding
 from torchcommodity.data._core.frequency import infer_frequency
 from torchcommodity.data._core.panel import Panel
+
+YAHOO = re.compile(r"(?P<root>[A-Z0-9]{1,4})=F")
+
+
+def vendor_rolls(panel: Panel) -> Iterator[Finding]:
+    """A finding for each series of Yahoo that has no delivery months: the rule of its rolls is not published."""
+    for n, symbol in enumerate(panel.symbols):
+        if panel.deliveries is not None or not (match := YAHOO.fullmatch(symbol)):
+            continue
+        product = panel.contracts[n] or find_product(match["root"])
+        hint = f"; --contracts {symbol}={product} assumes the exchange's expiry" if product else ""
+        value = f"Yahoo's front month, not adjusted; it rolls on or near expiry by a rule that is not published{hint}"
+        yield make_finding("vendor rolls", symbol, value=value)
+
 
 OLD = 183  # days from the last price to the day of retrieval
 MONTHS = 60  # least number of months for an autocorrelation

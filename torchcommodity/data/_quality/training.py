@@ -1,16 +1,115 @@
 """Prices compared with those of training: range, largest move, and which column is which symbol."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from torchcommodity.data._core.arrays import Array
 from torchcommodity.data._core.errors import Finding, make_finding
 from torchcommodity.data._core.panel import Panel
-from torchcommodity.data._quality.series import JUMP, MIN_MOVES
-from torchcommodity.data._quality.stacked import StackedPrices
-from torchcommodity.data._quality.statistics import PriceStatistics
-from torchcommodity.data._quality.swapped import swapped_columns
+from torchcommodity.data._quality.prices import JUMP, MIN_MOVES, StackedPrices
+
+
+@dataclass(frozen=True)
+class PriceStatistics:
+    """What the positive prices of one symbol were like in training.
+
+    Args:
+        lowest: lowest price.
+        highest: highest price.
+        last: last price.
+        date: ISO date of the last price.
+        largest_move: largest absolute log-return between two prices.
+    """
+
+    lowest: float
+    highest: float
+    last: float
+    date: str
+    largest_move: float
+
+
+def price_statistics(panel: Panel) -> tuple[PriceStatistics, ...]:
+    """Statistics of each symbol's positive prices, to compare later prices with; see `compare_with_training`.
+
+    Raises:
+        ValueError: a symbol has no positive price.
+
+    >>> from torchcommodity.data import embedded
+    >>> price_statistics(embedded(["WTI"]).between(None, "2018-12-31"))[0]
+    PriceStatistics(lowest=10.25, highest=145.31, last=45.15, date='2018-12-28', largest_move=0.406396)
+    """
+    statistics = []
+    for column in panel.values.plain().detach().numpy().T:
+        prices, last = column[column > 0], str(panel.dates[column > 0][-1])
+        # rounded, so that a fit on another processor writes the same file
+        move = round(float(np.abs(np.diff(np.log(prices))).max(initial=0.0)), 6)
+        statistics.append(PriceStatistics(float(prices.min()), float(prices.max()), float(prices[-1]), last, move))
+    return tuple(statistics)
+
+
+MARGIN = 1.25  # factor beyond a range of training prices: outside of one's own, inside another's
+# changes of the ratio of two prices: more than `SWAP` typical ones and than any before as the last prices stand, less
+# than `SAME` typical ones if they are swapped
+SWAP, SAME = 8.0, 3.0
+
+
+def swapped_columns(
+    prices: Array, dates: Array, symbols: Sequence[str], last: Array, training: Sequence[PriceStatistics]
+) -> Iterator[Finding]:
+    """Pairs of columns, each of which fits the other symbol and not its own; `last (N,)` positive prices."""
+    if len(symbols) < 2:
+        return
+    whole = _by_training(prices, dates, last, training) if training else np.zeros((len(symbols),) * 2, dtype=bool)
+    in_last_row = _by_ratio(prices) & ~whole
+    for pairs, comparison in ((whole, "each fits the training prices"), (in_last_row, "each continues the prices")):
+        for i, j in np.argwhere(np.triu(pairs)).tolist():
+            value = f"{last[i]:g}, and {symbols[j]} {last[j]:g}: {comparison} of the other"
+            yield make_finding("swapped columns", symbols[i], dates[-1], value=value)
+
+
+def _by_training(prices: Array, dates: Array, last: Array, training: Sequence[PriceStatistics]) -> Array:
+    """(N, N) pairs with the price of each other on the last day of training, or last prices in each other's range."""
+    lowest, highest, final = np.array([(record.lowest, record.highest, record.last) for record in training]).T
+    days = np.array([record.date for record in training], dtype="datetime64[D]")
+    rows = np.minimum(np.searchsorted(dates, days), len(dates) - 1)
+    equal = (final == prices[rows].T) & (dates[rows] == days)  # [i, j]: column i has the last training price of j
+    fits = (last[:, None] > lowest / MARGIN) & (last[:, None] < highest * MARGIN)  # [i, j]: in the range of j
+    pairs: Array = _each_other(equal) | _each_other(fits)
+    return pairs
+
+
+def _each_other(fits: Array) -> Array:
+    """Pairs of which each fits the other and not its own."""
+    other = fits & ~np.diag(fits)[:, None]
+    pairs: Array = other & other.T
+    return pairs
+
+
+def _by_ratio(prices: Array) -> Array:
+    """(N, N) pairs whose ratio changes to its inverse in the last row, and otherwise changes little."""
+    N = prices.shape[1]
+    pairs = np.zeros((N, N), dtype=bool)
+    if len(prices) < 3:
+        return pairs
+    last = _logs(prices[-2:])
+    ratio = last[:, :, None] - last[:, None, :]  # [row, i, j]
+    change, remainder = np.abs(ratio[1] - ratio[0]), np.abs(ratio[1] + ratio[0])
+    for i, j in np.argwhere(np.triu(remainder < SAME / SWAP * change)).tolist():
+        logs = _logs(prices[:-1, [i, j]])
+        changes = np.abs(np.diff(logs[:, 0] - logs[:, 1]))
+        changes = changes[~np.isnan(changes)]
+        typical = np.median(changes) / 0.6745 if changes.size else np.inf  # as a standard deviation
+        is_large = change[i, j] > max(SWAP * typical, changes.max(initial=0.0))
+        pairs[i, j] = is_large and remainder[i, j] < SAME * typical
+    return pairs
+
+
+def _logs(prices: Array) -> Array:
+    logs: Array = np.log(np.where(prices > 0, prices, np.nan))
+    return logs
+
 
 FAR = 2.0  # times the highest training price, or below the lowest by that factor
 LARGE = 1.25  # times the largest move of training, and of the rows before

@@ -1,4 +1,4 @@
-"""The DuckDB file of a store: creation, locks and format; every failure is a `DataError` in words."""
+"""The DuckDB file of the store: its tables, its transactions, waiting for other processes, older formats."""
 
 import os
 import random
@@ -10,15 +10,104 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from torchcommodity.data._core.errors import DataError, summarize_names
-from torchcommodity.data._store.migration import VERSION_1, migrate
-from torchcommodity.data._store.schema import FORMAT, create_tables
+import numpy as np
+import torch
+
+from torchcommodity.data._core.errors import DataError, Finding, summarize_names
+from torchcommodity.data._core.panel import Panel
+from torchcommodity.data._core.provenance import Provenance
+from torchcommodity.data._store.rows import append
+from torchcommodity.opkit import MetadataTensor
 
 if TYPE_CHECKING:
     import duckdb
+    from duckdb import DuckDBPyConnection
+
+FORMAT = 2
+
+# observations: series 0 marks the rows of the panel; nth 0 is the price, nth 1, 2, ... are the closes of its curve, and
+# nth -1 is the month of delivery, counted from January 1970; NULL = withdrawn. columns and findings are written as a
+# whole when they change: vintages.columns and vintages.findings name the vintage that wrote them. vintages.number
+# counts the vintages of all panels; vintages.curve is the number of closes, NULL without a curve.
+TABLES = {
+    "panels": "panel INTEGER, name TEXT",
+    "vintages": "panel INTEGER, vintage INTEGER, number BIGINT, known_from TIMESTAMP, rows BIGINT, first DATE, "
+    "last DATE, curve INTEGER, deliveries BOOLEAN, digest TEXT, columns INTEGER, findings INTEGER, new BIGINT, "
+    "revised BIGINT, withdrawn BIGINT",
+    "series": "panel INTEGER, series INTEGER, symbol TEXT",
+    "columns": "panel INTEGER, vintage INTEGER, place INTEGER, series INTEGER, unit TEXT, contract TEXT, "
+    "publisher TEXT, location TEXT, license TEXT, retrieved TEXT, sha256 TEXT, source TEXT, credit TEXT",
+    "observations": "panel INTEGER, vintage INTEGER, series INTEGER, nth INTEGER, date DATE, price DOUBLE",
+    "findings": "panel INTEGER, vintage INTEGER, place INTEGER, kind TEXT, symbol TEXT, date TEXT, line BIGINT, "
+    "value TEXT, treatment TEXT, count BIGINT",
+}
+
+
+def create_tables(connection: "duckdb.DuckDBPyConnection") -> None:
+    """Create the tables of an empty store."""
+    connection.execute("CREATE TABLE store_format (version INTEGER)")
+    connection.execute("INSERT INTO store_format VALUES (?)", [FORMAT])
+    for name, columns in TABLES.items():
+        connection.execute(f"CREATE TABLE {name} ({columns})")
+
+
+VERSION_1 = {"panels", "days", "columns", "prices", "findings"}
+FUTURES = {"futures", "closes"}  # since contracts are known
+
+
+def migrate(connection: "DuckDBPyConnection") -> None:
+    """Rewrite the tables of version 0.1, within the transaction of the caller."""
+    tables = {row[0] for row in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
+    names = connection.execute("SELECT name, added FROM panels ORDER BY number").fetchall()
+    panels = []
+    for name, added in names:
+        try:
+            panels.append((name, _read(connection, name, tables >= FUTURES), added))
+        except DataError as error:  # a later rule refuses it
+            stored = f"{name!r}, stored by version 0.1"
+            raise DataError(f"{stored}: {error}; export and remove it with that version") from None
+    for table in (VERSION_1 | FUTURES) & tables:
+        connection.execute(f"DROP TABLE {table}")
+    create_tables(connection)
+    for name, panel, added in panels:
+        append(connection, name, panel, datetime.fromisoformat(added[:-1]))
+
+
+def _read(connection: "DuckDBPyConnection", name: str, futures: bool) -> Panel:
+    def arrays(query: str) -> dict[str, Any]:
+        return connection.execute(query, [name]).fetchnumpy()
+
+    def rows(query: str) -> list[tuple[Any, ...]]:
+        return connection.execute(query, [name]).fetchall()
+
+    dates = arrays("SELECT date FROM days WHERE name = ? ORDER BY date")["date"].astype("datetime64[D]")
+    columns = rows("SELECT * EXCLUDE (name, place) FROM columns WHERE name = ? ORDER BY place")
+    cells = arrays("SELECT place, date, price FROM prices WHERE name = ?")
+    prices = np.full((len(dates), len(columns)), np.nan)
+    prices[np.searchsorted(dates, cells["date"].astype("datetime64[D]")), cells["place"]] = cells["price"]
+    contracts = rows("SELECT contract, contracts FROM futures WHERE name = ? ORDER BY place") if futures else []
+    curve = None
+    if contracts and contracts[0][1]:
+        cells = arrays("SELECT place, date, nth, close FROM closes WHERE name = ?")
+        curve = np.full((*prices.shape, contracts[0][1]), np.nan)
+        days = cells["date"].astype("datetime64[D]")
+        curve[np.searchsorted(dates, days), cells["place"], cells["nth"] - 1] = cells["close"]
+    findings = "SELECT kind, symbol, date, line, value, treatment, count FROM findings WHERE name = ? ORDER BY place"
+    return Panel(
+        MetadataTensor(torch.from_numpy(prices)),
+        dates,
+        tuple(row[0] for row in columns),
+        tuple(row[1] for row in columns),
+        tuple(Provenance(*row[2:]) for row in columns),
+        tuple(code for code, _ in contracts),
+        None if curve is None else MetadataTensor(torch.from_numpy(curve)),
+        tuple(Finding(*row) for row in rows(findings)),
+    )
+
 
 LOCK_SECONDS = 60.0  # DuckDB gives a writer the file for itself; others wait this long for it
 NOTICE_SECONDS = 5.0  # and say so after this time

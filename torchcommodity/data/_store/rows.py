@@ -1,8 +1,9 @@
-"""A panel as rows of the tables, and back: only what differs from the vintage before is written."""
+"""A panel as rows of the tables, and back: a vintage holds only what differs from the vintage before."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import astuple
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,12 +13,94 @@ from torchcommodity.data._core.arrays import Array
 from torchcommodity.data._core.errors import Finding
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.provenance import Provenance
-from torchcommodity.data._store.state import State
+from torchcommodity.data._store.times import format_time, later_time
 from torchcommodity.opkit import MetadataTensor
 
 if TYPE_CHECKING:
     import duckdb
     import pandas as pd
+
+    Connection = duckdb.DuckDBPyConnection
+
+
+class Vintage(NamedTuple):
+    """One state of a stored panel.
+
+    Args:
+        name: name of the panel.
+        number: number of the vintage, from 1.
+        known_from: from when on the panel stood so, ISO 8601 in UTC.
+        rows: number of dates.
+        first: first date, ISO.
+        last: last date, ISO.
+        new: prices, and closes of the curve, that the vintage before did not have.
+        revised: those that it had with another value.
+        withdrawn: those that only the vintage before had.
+    """
+
+    name: str
+    number: int
+    known_from: str
+    rows: int
+    first: str
+    last: str
+    new: int
+    revised: int
+    withdrawn: int
+
+
+class State(NamedTuple):
+    """Where the rows of a vintage are; `columns` and `findings` are the vintages that wrote them."""
+
+    name: str
+    panel: int
+    vintage: int
+    known_from: datetime
+    rows: int
+    first: date
+    last: date
+    curve: int | None
+    deliveries: bool
+    digest: str
+    columns: int
+    findings: int
+    new: int
+    revised: int
+    withdrawn: int
+
+    def phrase(self) -> str:
+        """Which vintage it is, for `Panel.read_as`."""
+        return f"vintage {self.vintage} of {self.name!r}, known from {self.known_from:%Y-%m-%d %H:%M} UTC"
+
+    def describe(self) -> Vintage:
+        """The public record."""
+        dates = (self.first.isoformat(), self.last.isoformat())
+        counts = (self.new, self.revised, self.withdrawn)
+        return Vintage(self.name, self.vintage, format_time(self.known_from), self.rows, *dates, *counts)
+
+
+def read_states(connection: "duckdb.DuckDBPyConnection", name: str | None = None) -> list[State]:
+    """The vintages of a name, or of all names, in the order in which they were added."""
+    rows = connection.execute(
+        f"SELECT {', '.join(State._fields)} FROM vintages JOIN panels USING (panel) "
+        "WHERE ?::TEXT IS NULL OR name = ? ORDER BY number",
+        [name, name],
+    ).fetchall()
+    return [State(*row) for row in rows]
+
+
+def last_state(
+    connection: "duckdb.DuckDBPyConnection", name: str | None = None, known_by: datetime | None = None
+) -> State | None:
+    """The last vintage of a name, or of all names, that was known by a time; None if there is none."""
+    row = connection.execute(
+        f"SELECT {', '.join(State._fields)} FROM vintages JOIN panels USING (panel) "
+        "WHERE (?::TEXT IS NULL OR name = ?) AND known_from <= coalesce(?, 'infinity'::TIMESTAMP) "
+        "ORDER BY number DESC LIMIT 1",
+        [name, name, known_by],
+    ).fetchone()
+    return None if row is None else State(*row)
+
 
 DELIVERY = -1  # nth of the month of delivery; as an index, the end of the last axis
 
@@ -153,3 +236,105 @@ def _canonical(values: MetadataTensor) -> Array:
     numbers = np.array(values.plain().detach().numpy(), order="C")
     numbers[np.isnan(numbers)] = np.nan
     return numbers
+
+
+RETRIEVED = 6  # place in `column_rows`
+
+
+def append(
+    connection: "Connection", name: str, change: Callable[[Panel | None], Panel] | Panel, known_from: datetime | None
+) -> State:
+    """Append a panel, or the one that `change` makes of the last vintage (None: the name is new), as a vintage."""
+    last = last_state(connection, name)
+    panel = change if isinstance(change, Panel) else change(None if last is None else read_panel(connection, last))
+    if last is None:
+        ((number,),) = connection.execute("SELECT coalesce(max(panel), 0) + 1 FROM panels").fetchall()
+        connection.execute("INSERT INTO panels VALUES (?, ?)", [number, name])
+    else:
+        number = last.panel
+    series = _add_series(connection, number, panel.symbols)
+    changes = _changes(connection, last, panel, series)
+    columns = None if last is None else [row[1:] for row in read_columns(connection, last)]
+    findings = None if last is None else read_findings(connection, last)
+    same_columns, same_findings = columns == column_rows(panel), findings == finding_rows(panel)
+    checksum = digest(panel)  # also of a curve or deliveries without any value, which have no rows
+    if last and checksum == last.digest and same_findings and _sources(columns) == _sources(column_rows(panel)):
+        return last._replace(new=0, revised=0, withdrawn=0)
+    vintage = 1 if last is None else last.vintage + 1
+    state = State(
+        name,
+        number,
+        vintage,
+        later_time(known_from, last and last.known_from),
+        len(panel),
+        panel.dates[0].item(),
+        panel.dates[-1].item(),
+        None if panel.curve is None else panel.curve.shape[2],
+        panel.deliveries is not None,
+        checksum,
+        last.columns if last and same_columns else vintage,
+        last.findings if last and same_findings else vintage,
+        changes.new,
+        changes.revised,
+        changes.withdrawn,
+    )
+    _insert_vintage(connection, state, panel, changes, series)
+    return state
+
+
+def _sources(columns: list[tuple[Any, ...]] | None) -> list[tuple[Any, ...]]:
+    """Columns without the time of retrieval: the same bytes read again are nothing new."""
+    return [row[:RETRIEVED] + row[RETRIEVED + 1 :] for row in columns or ()]
+
+
+def _changes(connection: "Connection", last: State | None, panel: Panel, series: dict[str, int]) -> Changes:
+    """Compare with the last vintage; if its checksum says that none of its rows differ, only the rows after it."""
+    if last is None:
+        return diff(None, panel, series)
+    end = np.datetime64(last.last, "D")
+    head = panel.between(last=end) if panel.dates[0] <= end < panel.dates[-1] else panel
+    if digest(head) != last.digest:
+        return diff(read_panel(connection, last), panel, series)
+    return (
+        diff(head, head, series) if head is panel else diff(None, panel.between(end + np.timedelta64(1, "D")), series)
+    )
+
+
+def _add_series(connection: "Connection", panel: int, symbols: tuple[str, ...]) -> dict[str, int]:
+    """Numbers of the series of all symbols that the panel ever had, from 1."""
+    rows = connection.execute("SELECT symbol, series FROM series WHERE panel = ?", [panel]).fetchall()
+    series = dict(rows)
+    added = [symbol for symbol in symbols if symbol not in series]
+    series |= {symbol: number for number, symbol in enumerate(added, len(series) + 1)}
+    _insert(connection, "series", [panel], [(series[symbol], symbol) for symbol in added])
+    return series
+
+
+def _insert_vintage(
+    connection: "Connection", state: State, panel: Panel, changes: Changes, series: dict[str, int]
+) -> None:
+    key = [state.panel, state.vintage]
+    if state.columns == state.vintage:
+        rows = [(place, series[row[0]], *row[1:]) for place, row in enumerate(column_rows(panel))]
+        _insert(connection, "columns", key, rows)
+    if state.findings == state.vintage:
+        _insert(connection, "findings", key, [(place, *row) for place, row in enumerate(finding_rows(panel))])
+    _insert(connection, "observations", key, changes.frame)
+    fields = state._asdict()
+    del fields["name"]
+    connection.execute(
+        f"INSERT INTO vintages (number, {', '.join(fields)}) "
+        f"SELECT coalesce(max(number), 0) + 1, {', '.join('?' * len(fields))} FROM vintages",
+        [*fields.values()],
+    )
+
+
+def _insert(connection: "Connection", table: str, key: list[int], rows: "list[Any] | pd.DataFrame") -> None:
+    """Insert rows, with the same first cells `key`."""
+    import pandas as pd
+
+    frame = pd.DataFrame(rows)
+    if len(frame):
+        connection.register("rows_to_add", frame)
+        connection.execute(f"INSERT INTO {table} SELECT {', '.join('?' * len(key))}, * FROM rows_to_add", key)
+        connection.unregister("rows_to_add")

@@ -10,11 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchcommodity.data._core.errors import DataError, summarize_names
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._sources.folders import store_path
-from torchcommodity.data._store.append import append
-from torchcommodity.data._store.connection import check_file, transaction
-from torchcommodity.data._store.rows import read_panel
-from torchcommodity.data._store.schema import TABLES
-from torchcommodity.data._store.state import State, Vintage, last_state, read_states
+from torchcommodity.data._store.connection import TABLES, check_file, transaction
+from torchcommodity.data._store.rows import State, Vintage, append, last_state, read_panel, read_states
 from torchcommodity.data._store.times import AsOf, format_time, parse_as_of
 
 if TYPE_CHECKING:

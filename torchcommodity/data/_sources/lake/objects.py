@@ -153,7 +153,7 @@ def _readable_errors(address: str, expected: str) -> Iterator[None]:
 
 
 def _download(address: str, max_bytes: int) -> bytes:
-    from torchcommodity.data._sources.publishers.download import download  # imports requests
+    from torchcommodity.data._sources.publishers.http import download  # imports requests
 
     query = urlsplit(address).query
     secrets = tuple(filter(None, (value.partition("=")[2] for value in query.split("&"))))

@@ -7,8 +7,7 @@ from torchcommodity.data._core.errors import DataError, make_finding
 from torchcommodity.data._core.panel import DateLike, Panel, to_day
 from torchcommodity.data._core.provenance import Provenance
 from torchcommodity.data._sources.grid import Grid
-from torchcommodity.data._sources.publishers.get import Response, get
-from torchcommodity.data._sources.publishers.http import Http
+from torchcommodity.data._sources.publishers.http import Http, Response, get
 from torchcommodity.data._sources.publishers.series import base_address, join_series, parse_ids, series_panel
 from torchcommodity.data._sources.tables.delimited import read_delimited
 from torchcommodity.data._sources.tables.table import Origin
