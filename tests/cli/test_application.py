@@ -143,6 +143,8 @@ def test_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         torchcommodity.cli.main()
 
 
+@pytest.mark.slow
+@pytest.mark.process
 def test_closed_pipe_ends_quietly() -> None:
     command = f"{sys.executable} -m torchcommodity op list | true"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)

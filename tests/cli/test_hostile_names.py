@@ -80,6 +80,7 @@ def test_json_keeps_every_name(report: ReportData) -> None:
     assert tuple(document["forecast"]["symbols"]) == NAMES
 
 
+@pytest.mark.browser
 def test_page_runs_nothing_and_asks_for_nothing(report: ReportData, tmp_path: Path) -> None:
     html = to_html(report)
     for name in NAMES[6:10]:
@@ -119,6 +120,8 @@ def test_store_keeps_every_name(panel: data.Panel, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["prices.duckdb"]
 
 
+@pytest.mark.slow
+@pytest.mark.export
 def test_exported_model_keeps_every_name(forecaster: forecast.Forecaster, tmp_path: Path) -> None:
     path = export.export(forecaster, tmp_path / "model.pt2")
     artifact = export.Artifact.load(path)

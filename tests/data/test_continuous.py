@@ -96,6 +96,7 @@ def test_unadjusted_series_do_not_depend_on_later_rows(rule, cut, scale, drop, s
         assert torch.equal(panel.rolls(ahead=0), whole.rolls(ahead=0))
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 999), rule=st.sampled_from(RULES))
 def test_order_of_rows_is_irrelevant(seed, rule):
     table = market()

@@ -189,6 +189,8 @@ def test_decimals_are_prices():
     np.testing.assert_array_equal(panel.values.numpy(), [[18.27], [np.nan], [-37.63]])
 
 
+@pytest.mark.slow
+@pytest.mark.process
 def test_polars_is_imported_only_for_a_polars_table():
     code = """
 import sys, pandas as pd

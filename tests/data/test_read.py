@@ -283,6 +283,7 @@ def test_parse_prices_equals_parse_price_of_each_cell(tmp_path):
                 parse_prices(row)
 
 
+@pytest.mark.slow
 def test_read_5000_columns_in_seconds(tmp_path):
     days = pd.bdate_range("2020-01-01", periods=100)
     prices = np.random.default_rng(0).uniform(10, 90, (100, 5000)).round(2)

@@ -51,6 +51,7 @@ def assert_identical(loaded, panel):
     assert (bits(loaded.values), bits(loaded.curve)) == (bits(panel.values), bits(panel.curve))
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(panels=st.lists(states(), min_size=1, max_size=6))
 def test_every_vintage_is_the_panel_added_then(panels, tmp_path_factory):

@@ -31,7 +31,8 @@ PROJECT = (
 )
 PAGES = [ROOT / name for name in PROJECT] + DOCS
 KERNELS = ROOT / "docs" / "how-to" / "kernels"  # test_kernels.py runs these pages with their C++
-SLOW = {  # exports twice; compiles three libraries; backtests twice; compiles with Inductor; exports; trains
+SLOW = {  # runs many indicators; exports twice; compiles three libraries; backtests twice; Inductor; exports; trains
+    "own-indicators.md",
     "serving.md",
     "porting.md",
     "scoreboard.md",

@@ -151,6 +151,7 @@ def server(site: Path) -> Iterator[str]:
         http.shutdown()
 
 
+@pytest.mark.browser
 @pytest.mark.parametrize("origin", ["folder", "server"])
 def test_site_search_works_from_a_folder_and_from_a_server(site: Path, server: str, browser: Any, origin: str) -> None:
     root = site.as_uri() if origin == "folder" else server
@@ -163,6 +164,7 @@ def test_site_search_works_from_a_folder_and_from_a_server(site: Path, server: s
     page.close()
 
 
+@pytest.mark.browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_site_has_enough_contrast_in_both_schemes(site: Path, browser: Any, scheme: str) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed").Axe()
@@ -178,6 +180,7 @@ def test_site_has_enough_contrast_in_both_schemes(site: Path, browser: Any, sche
     page.close()
 
 
+@pytest.mark.browser
 def test_tutorials_tables_show_their_links_on_a_phone(site: Path, browser: Any) -> None:
     page = browser.new_page(viewport={"width": 390, "height": 844})
     page.goto((site / "tutorials" / "from-the-tutorials.html").as_uri())
@@ -187,6 +190,7 @@ def test_tutorials_tables_show_their_links_on_a_phone(site: Path, browser: Any) 
     page.close()
 
 
+@pytest.mark.browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_home_page_shows_the_picture_of_the_scheme(site: Path, browser: Any, scheme: str) -> None:
     page = browser.new_page(color_scheme=scheme, viewport={"width": 390, "height": 844})

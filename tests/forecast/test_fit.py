@@ -89,6 +89,7 @@ def frame_with(panel: Panel, wti: float) -> pd.DataFrame:
     return frame
 
 
+@pytest.mark.slow
 def test_fit_names_a_few_of_many_unusable_symbols() -> None:
     days = pd.bdate_range("2018-01-02", periods=600)
     frame = pd.DataFrame(np.linspace(10, 20, 600)[:, None].repeat(5000, 1), days, [f"S{i}" for i in range(5000)])

@@ -72,6 +72,7 @@ def test_scaler_constant_feature_maps_to_one_value(make: Callable[[], Any]) -> N
     assert scaled[2, 0].isnan()
 
 
+@pytest.mark.slow
 def test_robust_scaler_fits_more_values_than_nanquantile_takes() -> None:
     x = torch.arange(5.0).expand(3_400_000, 5)
     assert RobustScaler().fit(x).center.tolist() == [0, 1, 2, 3, 4]

@@ -71,6 +71,8 @@ def test_external_refuses_in_the_check_what_numpy_cannot_differentiate(pair: tup
     assert report["gradgradcheck"].status == report["forward_mode"].status == "skip"
 
 
+@pytest.mark.slow
+@pytest.mark.compile
 def test_check_calls_a_record_without_cases_in_one_graph(pair: tuple[Tensor, Tensor]) -> None:
     report = opkit.check(product_operator("finite-difference"), samples=[pair], only="compile_forward")
     assert report.ok, report

@@ -36,11 +36,14 @@ def module() -> CaseModule:
     return make_module(PUBLIC)
 
 
+@pytest.mark.compile
 def test_compiled_forward_and_backward(module: CaseModule) -> None:
     compiled = module.gradients(torch.compile(module.loss, fullgraph=True), module.inputs())
     assert_close(compiled, module.gradients(module.loss, module.inputs()), 1e-10, "compiled gradients")
 
 
+@pytest.mark.slow
+@pytest.mark.export
 @pytest.mark.parametrize("strict", [False, True])
 def test_exported_with_dynamic_shapes(module: CaseModule, strict: bool) -> None:
     program = export_program(module, strict)
@@ -48,10 +51,14 @@ def test_exported_with_dynamic_shapes(module: CaseModule, strict: bool) -> None:
         assert_close(program.module()(*inputs), module(*inputs), 1e-10, "exported operators")
 
 
+@pytest.mark.slow
+@pytest.mark.export
 def test_ahead_of_time_in_a_fresh_process(module: CaseModule) -> None:
     run_ahead_of_time(module)
 
 
+@pytest.mark.slow
+@pytest.mark.export
 @pytest.mark.parametrize("part", range(4))
 def test_onnx(part: int) -> None:
     """Every fourth public operator in one graph: the optimizer of ONNX takes time with the square of its nodes."""

@@ -9,6 +9,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -44,21 +45,25 @@ def test_cuda_kernels_compile(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def emulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def emulated(once: Callable[..., Path]) -> Path:
     """The kernels as a library for the CPU."""
-    folder = tmp_path_factory.mktemp("emulated")
-    includes = [f"-I{path}" for path in (EMULATION, *INCLUDES)]
-    libraries = [f"-L{path}" for path in library_paths()] + ["-ltorch_cpu"]
-    options = ["-x", "c++", "-std=c++20", "-O1", "-fPIC", "-shared", STABLE_ABI, "-Wall", "-Wno-unknown-pragmas"]
-    _run("c++", *options, *includes, unity(folder), "-o", folder / "emulated.so", *libraries)
-    return folder / "emulated.so"
+
+    def build(folder: Path) -> None:
+        folder.mkdir()
+        includes = [f"-I{path}" for path in (EMULATION, *INCLUDES)]
+        libraries = [f"-L{path}" for path in library_paths()] + ["-ltorch_cpu"]
+        options = ["-x", "c++", "-std=c++20", "-O1", "-fPIC", "-shared", STABLE_ABI, "-Wall", "-Wno-unknown-pragmas"]
+        _run("c++", *options, *includes, unity(folder), "-o", folder / "emulated.so", *libraries)
+
+    return once("emulated", build) / "emulated.so"
 
 
 @pytest.fixture(scope="module")
-def failures(emulated: Path) -> dict[str, list[str]]:
+def failures(emulated: Path, once: Callable[..., Path]) -> dict[str, list[str]]:
     """For each operator, the checks of the contract that its kernels fail on the CPU."""
-    output = _run(sys.executable, EMULATION / "contract.py", emulated, *NAMES)
-    failures: dict[str, list[str]] = json.loads(output)
+    command = (sys.executable, EMULATION / "contract.py", emulated, *NAMES)
+    output = once("emulated.json", lambda path: path.write_text(_run(*command)))
+    failures: dict[str, list[str]] = json.loads(output.read_text())
     return failures
 
 

@@ -1,5 +1,6 @@
 """Container, compose and Kubernetes examples fit the server; workflows run make targets and nothing else."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -35,6 +36,13 @@ def test_workflow_pins_actions_by_commit_and_names_their_version(path: Path) -> 
     lines = [line.strip() for line in path.read_text().splitlines() if "uses:" in line]
     assert lines
     assert [line for line in lines if not ACTION.search(line)] == []
+
+
+def test_workflow_has_a_job_for_each_mark_and_one_for_the_rest() -> None:
+    text = (ROOT / "pyproject.toml").read_text()
+    marks = re.findall(r'^  "(\w+): ', text[text.index("markers = [") :], re.MULTILINE)[2:]  # without slow and release
+    output = subprocess.run([ROOT / ".ci" / "marks"], capture_output=True, text=True, check=True).stdout
+    assert json.loads(output.removeprefix("marks=")) == [f"not ({' or '.join(marks)})", *marks]
 
 
 def test_image_takes_the_wheel_of_its_version(tmp_path: Path) -> None:

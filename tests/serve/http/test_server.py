@@ -68,6 +68,7 @@ def test_request_id_is_in_response_and_log(server: RunningServer) -> None:
     assert '"request_id": "desk-7"' in Path(server.log.name).read_text()
 
 
+@pytest.mark.browser
 def test_api_page_sends_requests_with_the_token_and_loads_nothing_from_other_hosts(server: RunningServer) -> None:
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     if (chromium := shutil.which("chromium")) is None:
