@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import shutil
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -39,6 +40,7 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[P
         unfinished.parent.mkdir(exist_ok=True)
         with FileLock(f"{unfinished}.lock"):
             if not path.exists():
+                shutil.rmtree(unfinished, ignore_errors=True)  # of an attempt that failed
                 write(unfinished)
                 unfinished.rename(path)
         return path
