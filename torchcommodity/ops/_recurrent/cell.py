@@ -7,19 +7,21 @@ from torch import Tensor
 
 from torchcommodity.opkit import Cases, Op, Sample
 from torchcommodity.ops._recurrent import sequence
-from torchcommodity.ops._recurrent.sequence import State, Step, StepBackward
+from torchcommodity.ops._recurrent.sequence import CellState, CellStep, CellStepBackward
 
 CellGradients = tuple[Tensor, Tensor, Tensor]  # of gates, h and c
 
 
-def make_operator(name: str, gates: int, step: Step, step_backward: StepBackward, cases: Callable[[], Cases]) -> Op:
+def make_operator(
+    name: str, gates: int, step: CellStep, step_backward: CellStepBackward, cases: Callable[[], Cases]
+) -> Op:
     """Register the operators `name` and `name`_backward of a cell with so many gates; return the first."""
     backward_operator = make_backward_operator(name, gates, step, step_backward)
 
-    def reference(gates: Tensor, missing: Tensor, h: Tensor, c: Tensor) -> State:
+    def reference(gates: Tensor, missing: Tensor, h: Tensor, c: Tensor) -> CellState:
         return run(step, gates, missing, h, c)
 
-    def fake(h: Tensor, c: Tensor) -> State:
+    def fake(h: Tensor, c: Tensor) -> CellState:
         return h.new_empty(h.shape), c.new_empty(c.shape)
 
     def backward(
@@ -31,7 +33,7 @@ def make_operator(name: str, gates: int, step: Step, step_backward: StepBackward
     return Op(name, reference=reference, fake=fake, backward=backward, cases=cases, time=None, mask_nan_grad=False)
 
 
-def make_backward_operator(name: str, gates: int, step: Step, step_backward: StepBackward) -> Op:
+def make_backward_operator(name: str, gates: int, step: CellStep, step_backward: CellStepBackward) -> Op:
     """Register the operator `name`_backward of a cell with so many gates."""
 
     def reference(grad_h: Tensor, grad_c: Tensor, gates: Tensor, missing: Tensor, c: Tensor) -> CellGradients:
@@ -61,14 +63,20 @@ def make_backward_operator(name: str, gates: int, step: Step, step_backward: Ste
     return operator
 
 
-def run(step: Step, gates: Tensor, missing: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+def run(step: CellStep, gates: Tensor, missing: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
     """The definition: a sample with missing input leaves h and c unchanged."""
     (h_next, c_next), is_missing = step(gates, c), missing.unsqueeze(-1)
     return torch.where(is_missing, h, h_next), torch.where(is_missing, c, c_next)
 
 
 def _run_backward(
-    step: Step, step_backward: StepBackward, grad_h: Tensor, grad_c: Tensor, gates: Tensor, missing: Tensor, c: Tensor
+    step: CellStep,
+    step_backward: CellStepBackward,
+    grad_h: Tensor,
+    grad_c: Tensor,
+    gates: Tensor,
+    missing: Tensor,
+    c: Tensor,
 ) -> CellGradients:
     c_next, is_missing = run(step, gates, missing, c, c)[1], missing.unsqueeze(-1)
     d_gates, d_c = step_backward(gates, c, c_next, grad_h, grad_c)

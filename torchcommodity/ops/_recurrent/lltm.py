@@ -7,15 +7,15 @@ from torch.nn import functional as F
 from torchcommodity.opkit import Bad, Cases, Sample
 from torchcommodity.opkit.arguments import raise_invalid
 from torchcommodity.ops._recurrent import sequence
-from torchcommodity.ops._recurrent.sequence import State
+from torchcommodity.ops._recurrent.sequence import CellState
 
 
 def lltm(
     input: Tensor,  # (..., T, F)
-    hx: State,  # (..., H) each
+    hx: CellState,  # (..., H) each
     weight: Tensor,  # (3 H, H + F)
     bias: Tensor | None = None,  # (3 H,)
-) -> tuple[Tensor, State]:  # (..., T, H), and (..., H) each
+) -> tuple[Tensor, CellState]:  # (..., T, H), and (..., H) each
     """Long-long-term memory (LLTM) over a sequence: an LSTM-like unit without a forget gate.
 
     With z_t = W [h_{t-1}, x_t] + b, split into i, o, g:
@@ -54,7 +54,7 @@ def lltm(
     return sequence.with_last_state(h, c, hx)
 
 
-def _run(input: Tensor, h0: Tensor, c0: Tensor, weight: Tensor, bias: Tensor | None = None) -> State:
+def _run(input: Tensor, h0: Tensor, c0: Tensor, weight: Tensor, bias: Tensor | None = None) -> CellState:
     tensors = {"input": input, "h0": h0, "c0": c0, "weight": weight, "bias": bias}
     if input.dim() < 2 or h0.dim() < 1:
         raise_invalid("lltm", "input must be (..., T, F) and h0 (..., H)", input=input, h0=h0)
@@ -64,7 +64,7 @@ def _run(input: Tensor, h0: Tensor, c0: Tensor, weight: Tensor, bias: Tensor | N
     return sequence.run_layer(operator, input, h0, c0, weight[:, hidden:], weight[:, :hidden], bias)
 
 
-def step(z: Tensor, c: Tensor) -> State:
+def step(z: Tensor, c: Tensor) -> CellState:
     i, o, g = z.chunk(3, -1)
     c = c + i.sigmoid() * _elu(g)
     return o.sigmoid() * c.tanh(), c
@@ -83,7 +83,7 @@ def _elu(x: Tensor) -> Tensor:
     return torch.where(x > 0, x, x.clamp(max=0).exp() - 1)
 
 
-def _oracle(input: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor | None = None) -> State:
+def _oracle(input: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor | None = None) -> CellState:
     rows = []
     for row in input.unbind(-2):  # as in the tutorial
         gate_weights = F.linear(torch.cat([h, row], dim=1), weight, bias)

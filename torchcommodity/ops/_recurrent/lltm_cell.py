@@ -8,15 +8,15 @@ from torchcommodity.opkit import Bad, Cases, Op, Sample
 from torchcommodity.opkit.arguments import raise_invalid
 from torchcommodity.ops._recurrent import cell, sequence
 from torchcommodity.ops._recurrent.lltm import step, step_backward
-from torchcommodity.ops._recurrent.sequence import State
+from torchcommodity.ops._recurrent.sequence import CellState
 
 
 def lltm_cell(
     input: Tensor,  # (..., F)
-    hx: State,  # (..., H) each
+    hx: CellState,  # (..., H) each
     weight: Tensor,  # (3 H, H + F)
     bias: Tensor | None = None,  # (3 H,)
-) -> State:  # (..., H) each
+) -> CellState:  # (..., H) each
     """One step of the long-long-term memory (LLTM); `lltm` runs a sequence.
 
     With z = W [h, x] + b, split into i, o, g:
@@ -52,36 +52,36 @@ def lltm_cell(
     return _run(input, *sequence.check_state("lltm_cell", input, hx), weight, bias)
 
 
-def _run(input: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor | None = None) -> State:
+def _run(input: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor | None = None) -> CellState:
     if input.dim() < 1 or h.dim() < 1:
         raise_invalid("lltm_cell", "input must be (..., F) and h (..., H)", input=input, h=h)
     hidden, state = h.shape[-1], (*input.shape[:-1], h.shape[-1])
     shapes = {"h": state, "c": state, "weight": (3 * hidden, hidden + input.shape[-1]), "bias": (3 * hidden,)}
     tensors = {"input": input, "h": h, "c": c, "weight": weight, "bias": bias}
     sequence.check_tensors("lltm_cell", tensors, shapes)
-    return sequence.run_in_float32(_compute, input, h, c, weight, bias)
+
+    def compute(input: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor | None) -> CellState:
+        if input.dim() == 2:
+            h_next, c_next = operator(input, h, c, weight, bias)[:2]
+            return h_next, c_next
+        rows = [x.reshape(-1, x.shape[-1]) for x in (input, h, c)]
+        h_next, c_next = operator(*rows, weight, bias)[:2]
+        return h_next.reshape(h.shape), c_next.reshape(c.shape)
+
+    return sequence.run_in_float32(compute, input, h, c, weight, bias)
 
 
-def _compute(input: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor | None) -> State:
-    if input.dim() == 2:
-        h_next, c_next = operator(input, h, c, weight, bias)[:2]
-        return h_next, c_next
-    rows = [x.reshape(-1, x.shape[-1]) for x in (input, h, c)]
-    h_next, c_next = operator(*rows, weight, bias)[:2]
-    return h_next.reshape(h.shape), c_next.reshape(c.shape)
+CellOutputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor]  # h', c', and for the backward pass [h, x], missing, gates
 
 
-Outputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor]  # h', c', and for the backward pass [h, x], missing, gates
-
-
-def _reference(input: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor | None = None) -> Outputs:
+def _reference(input: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor | None = None) -> CellOutputs:
     missing = input.detach().isnan().any(-1)
     joined = torch.cat([h, input.masked_fill(missing.unsqueeze(-1), 0)], -1)
     gates = F.linear(joined, weight, bias)
     return *cell.run(step, gates, missing, h, c), joined, missing, gates
 
 
-def _fake(input: Tensor, h: Tensor, c: Tensor, weight: Tensor) -> Outputs:
+def _fake(input: Tensor, h: Tensor, c: Tensor, weight: Tensor) -> CellOutputs:
     samples, columns = h.shape[0], h.shape[1] + input.shape[1]
     states = h.new_empty(h.shape), c.new_empty(c.shape)
     missing = h.new_empty(samples, dtype=torch.bool)
@@ -117,7 +117,7 @@ def _backward(
     return d_input, d_h, d_c, d_weight, d_gates.sum(0) if needs_bias else None
 
 
-def _oracle(input: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor | None = None) -> State:
+def _oracle(input: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor | None = None) -> CellState:
     """As in the tutorial; a missing sample keeps its state."""
     gates = F.linear(torch.cat([h, input], dim=1), weight, bias).chunk(3, dim=1)
     input_gate = torch.sigmoid(gates[0])

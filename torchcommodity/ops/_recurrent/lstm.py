@@ -6,17 +6,17 @@ from torch import Tensor
 from torchcommodity.opkit import Bad, Cases, Sample
 from torchcommodity.opkit.arguments import raise_invalid
 from torchcommodity.ops._recurrent import sequence
-from torchcommodity.ops._recurrent.sequence import State
+from torchcommodity.ops._recurrent.sequence import CellState
 
 
 def lstm(
     input: Tensor,  # (..., T, F)
-    hx: State,  # (..., H) each
+    hx: CellState,  # (..., H) each
     weight_ih: Tensor,  # (4 H, F)
     weight_hh: Tensor,  # (4 H, H)
     bias_ih: Tensor | None = None,  # (4 H,)
     bias_hh: Tensor | None = None,  # (4 H,)
-) -> tuple[Tensor, State]:  # (..., T, H), and (..., H) each
+) -> tuple[Tensor, CellState]:  # (..., T, H), and (..., H) each
     """One LSTM layer over a sequence, equal to `torch.nn.LSTM`.
 
     With z_t = W_ih x_t + b_ih + W_hh h_{t-1} + b_hh, split into i, f, g, o:
@@ -64,7 +64,7 @@ def _run(
     weight_hh: Tensor,
     bias_ih: Tensor | None = None,
     bias_hh: Tensor | None = None,
-) -> State:
+) -> CellState:
     names = ("input", "h0", "c0", "weight_ih", "weight_hh", "bias_ih", "bias_hh")
     tensors = dict(zip(names, (input, h0, c0, weight_ih, weight_hh, bias_ih, bias_hh)))
     if input.dim() < 2 or weight_hh.dim() != 2:
@@ -76,7 +76,7 @@ def _run(
     return sequence.run_layer(operator, input, h0, c0, weight_ih, weight_hh, bias)
 
 
-def step(z: Tensor, c: Tensor) -> State:
+def step(z: Tensor, c: Tensor) -> CellState:
     i, f, g, o = z.chunk(4, -1)
     c = f.sigmoid() * c + i.sigmoid() * g.tanh()
     return o.sigmoid() * c.tanh(), c
@@ -90,7 +90,9 @@ def step_backward(z: Tensor, c_previous: Tensor, c: Tensor, d_h: Tensor, d_c: Te
     return sequence.mask_nan_states(o * y, *d_z, d_c * f)
 
 
-def _oracle(input: Tensor, h: Tensor, c: Tensor, weight_ih: Tensor, weight_hh: Tensor, *biases: Tensor | None) -> State:
+def _oracle(
+    input: Tensor, h: Tensor, c: Tensor, weight_ih: Tensor, weight_hh: Tensor, *biases: Tensor | None
+) -> CellState:
     cell = torch.nn.LSTMCell(input.shape[-1], h.shape[-1], bias=bool(biases), dtype=input.dtype)
     parameters = [x for x in (weight_ih, weight_hh, *biases) if x is not None]
     rows = []

@@ -8,17 +8,17 @@ from torchcommodity.opkit import Bad, Cases, Sample
 from torchcommodity.opkit.arguments import raise_invalid
 from torchcommodity.ops._recurrent import cell, sequence
 from torchcommodity.ops._recurrent.lstm import step, step_backward
-from torchcommodity.ops._recurrent.sequence import State
+from torchcommodity.ops._recurrent.sequence import CellState
 
 
 def lstm_cell(
     input: Tensor,  # (..., F)
-    hx: State,  # (..., H) each
+    hx: CellState,  # (..., H) each
     weight_ih: Tensor,  # (4 H, F)
     weight_hh: Tensor,  # (4 H, H)
     bias_ih: Tensor | None = None,  # (4 H,)
     bias_hh: Tensor | None = None,  # (4 H,)
-) -> State:  # (..., H) each
+) -> CellState:  # (..., H) each
     """One step of an LSTM, equal to `torch.nn.LSTMCell`; `lstm` runs a sequence.
 
     With z = W_ih x + b_ih + W_hh h + b_hh, split into i, f, g, o:
@@ -62,7 +62,7 @@ def _run(
     weight_hh: Tensor,
     bias_ih: Tensor | None = None,
     bias_hh: Tensor | None = None,
-) -> State:
+) -> CellState:
     names = ("input", "h", "c", "weight_ih", "weight_hh", "bias_ih", "bias_hh")
     tensors = dict(zip(names, (input, h, c, weight_ih, weight_hh, bias_ih, bias_hh)))
     if input.dim() < 1 or h.dim() < 1:
@@ -70,19 +70,19 @@ def _run(
     hidden, state = h.shape[-1], (*input.shape[:-1], h.shape[-1])
     shapes = {"h": state, "c": state, "weight_ih": (4 * hidden, input.shape[-1]), "weight_hh": (4 * hidden, hidden)}
     sequence.check_tensors("lstm_cell", tensors, shapes | {"bias_ih": (4 * hidden,), "bias_hh": (4 * hidden,)})
-    return sequence.run_in_float32(_compute, input, h, c, weight_ih, weight_hh, bias_ih, bias_hh)
+
+    def compute(input: Tensor, h: Tensor, c: Tensor, w_ih: Tensor, w_hh: Tensor, *biases: Tensor | None) -> CellState:
+        filled, missing = sequence.without_missing(input)
+        gates = F.linear(filled, w_ih, biases[0]) + F.linear(h, w_hh, biases[1])
+        state: CellState = operator(gates, missing, h, c)
+        return state
+
+    return sequence.run_in_float32(compute, input, h, c, weight_ih, weight_hh, bias_ih, bias_hh)
 
 
-def _compute(
+def _oracle(
     input: Tensor, h: Tensor, c: Tensor, weight_ih: Tensor, weight_hh: Tensor, *biases: Tensor | None
-) -> State:
-    filled, missing = sequence.without_missing(input)
-    gates = F.linear(filled, weight_ih, biases[0]) + F.linear(h, weight_hh, biases[1])
-    state: State = operator(gates, missing, h, c)
-    return state
-
-
-def _oracle(input: Tensor, h: Tensor, c: Tensor, weight_ih: Tensor, weight_hh: Tensor, *biases: Tensor | None) -> State:
+) -> CellState:
     """torch.nn.LSTMCell; a missing sample keeps its state."""
     cell = torch.nn.LSTMCell(input.shape[-1], h.shape[-1], bias=bool(biases), dtype=input.dtype)
     parameters = [x for x in (weight_ih, weight_hh, *biases) if x is not None]

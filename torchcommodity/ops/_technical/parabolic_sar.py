@@ -10,7 +10,7 @@ from torchcommodity.opkit.arguments import check_panel, raise_invalid
 from torchcommodity.ops._technical import parabolic_sar_backward
 from torchcommodity.ops._technical.parabolic_sar_state import (
     Acceleration,
-    State,
+    StopState,
     advance,
     advance_rows,
     initial_state,
@@ -42,7 +42,7 @@ def update_stops(
         past.keep("state", state)
         return ParabolicSAR(stop.to(high.dtype), position)
     start, offset, *factors = settings
-    before = State(**past.tensors) if past.tensors else initial_state(x)
+    before = StopState(**past.tensors) if past.tensors else initial_state(x)
     after, rows = advance_rows(before, x, y, start, offset, Acceleration(*zip(factors[:3], factors[3:])))
     for name, value in after._asdict().items():
         past.keep(name, value.clone())
@@ -154,7 +154,7 @@ def _decomposition(
     acceleration = Acceleration((initial_long, initial_short), (step_long, step_short), (max_long, max_short))
 
     def step(state: tuple[Tensor, ...], row: tuple[Tensor, ...]) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
-        next_state, outputs = advance(State(*state), row[0], row[1], row[2], start, offset, acceleration)
+        next_state, outputs = advance(StopState(*state), row[0], row[1], row[2], start, offset, acceleration)
         return tuple(x.clone() for x in next_state), (outputs.stop.clone(), outputs.position.clone())
 
     rows = high.movedim(-2, 0), low.movedim(-2, 0), torch.arange(high.shape[-2], device=high.device)

@@ -12,7 +12,7 @@ from torch import Tensor
 from torchcommodity.ops._volatility.parameters import float64_constant
 
 
-class Outputs(NamedTuple):
+class StopRows(NamedTuple):
     """Rows of the stop, and how it depends on prices, which its gradient needs.
 
     stop = stop_weight x previous stop + price_weight x p; p is the high `high_lag` or the low `low_lag` rows ago, and
@@ -35,8 +35,8 @@ class Acceleration(NamedTuple):
     maximum: tuple[float, float]
 
 
-class State(NamedTuple):
-    """State of each series after a row."""
+class StopState(NamedTuple):
+    """StopState of each series after a row."""
 
     high: Tensor  # of the last row that is not missing
     low: Tensor
@@ -52,21 +52,21 @@ class State(NamedTuple):
     position: Tensor  # 1 long, -1 short, 0 none yet
 
 
-def initial_state(high: Tensor) -> State:
+def initial_state(high: Tensor) -> StopState:
     x = high.new_zeros(*high.shape[:-2], high.shape[-1])
     none = torch.full_like(x, -1, dtype=torch.int64)
-    return State(x, x, none, x, x, none, x, x, x, none, none + 1, none + 1)
+    return StopState(x, x, none, x, x, none, x, x, x, none, none + 1, none + 1)
 
 
-def trace(high: Tensor, low: Tensor, start: float, offset: float, *factors: float) -> Outputs:
+def trace(high: Tensor, low: Tensor, start: float, offset: float, *factors: float) -> StopRows:
     """All rows; `factors` are the initial one, the step and the maximum, for long and then for short positions."""
     acceleration = Acceleration(*zip(factors[:3], factors[3:]))
     return advance_rows(initial_state(high), high, low, start, offset, acceleration)[1]
 
 
 def advance_rows(
-    state: State, high: Tensor, low: Tensor, start: float, offset: float, acceleration: Acceleration
-) -> tuple[State, Outputs]:
+    state: StopState, high: Tensor, low: Tensor, start: float, offset: float, acceleration: Acceleration
+) -> tuple[StopState, StopRows]:
     """The state after some rows, and their outputs."""
     rows = []
     for t in range(high.shape[-2]):
@@ -74,12 +74,18 @@ def advance_rows(
         rows.append(row)
     like = (high, state.position.to(torch.int8), high, high, state.row, state.row)
     outputs = [torch.stack(y, -2) for y in zip(*rows)] or [x.new_empty(high.shape) for x in like]
-    return state, Outputs(*outputs)
+    return state, StopRows(*outputs)
 
 
 def advance(
-    state: State, high: Tensor, low: Tensor, t: int | Tensor, start: float, offset: float, acceleration: Acceleration
-) -> tuple[State, Outputs]:
+    state: StopState,
+    high: Tensor,
+    low: Tensor,
+    t: int | Tensor,
+    start: float,
+    offset: float,
+    acceleration: Acceleration,
+) -> tuple[StopState, StopRows]:
     """The state after row t, and the outputs of row t."""
     present = high.isfinite() & low.isfinite()
     h, w, now = high.where(present, 0), low.where(present, 0), torch.zeros_like(state.row) + t
@@ -95,8 +101,8 @@ def advance(
     return next_state, _outputs(current, now)
 
 
-def _where(condition: Tensor, if_true: State, if_false: State) -> State:
-    return State(*(a if a is b else torch.where(condition, a, b) for a, b in zip(if_true, if_false)))
+def _where(condition: Tensor, if_true: StopState, if_false: StopState) -> StopState:
+    return StopState(*(a if a is b else torch.where(condition, a, b) for a, b in zip(if_true, if_false)))
 
 
 def _near(position: Tensor, high: Tensor, low: Tensor) -> Tensor:
@@ -118,7 +124,7 @@ def _constant(like: Tensor, number: float) -> Tensor:
     return float64_constant(like, number * 2.0**30) / 2.0**30
 
 
-def _enter(s: State, h: Tensor, w: Tensor, now: Tensor, start: float, acceleration: Acceleration) -> State:
+def _enter(s: StopState, h: Tensor, w: Tensor, now: Tensor, start: float, acceleration: Acceleration) -> StopState:
     """The first position, at the second row."""
     zero = torch.zeros_like(h)
     is_short = (s.low - w > 0) & (h - s.high < s.low - w) if start == 0 else zero > (1 if start > 0 else -1)
@@ -127,10 +133,10 @@ def _enter(s: State, h: Tensor, w: Tensor, now: Tensor, start: float, accelerati
     source, price_weight = (s.row, zero + 1) if start == 0 else (torch.full_like(s.row, -1), zero)
     factor, extreme = _select(position, acceleration.initial, h), _far(position, h, w)
     near = torch.ones_like(now)
-    return State(h, w, now, level, extreme, now, factor, zero, price_weight, source, near, position)
+    return StopState(h, w, now, level, extreme, now, factor, zero, price_weight, source, near, position)
 
 
-def _bound(s: State, h: Tensor, w: Tensor, now: Tensor) -> State:
+def _bound(s: StopState, h: Tensor, w: Tensor, now: Tensor) -> StopState:
     """Keep the stop below the prices of this and of the previous row."""
     for near, row in ((_near(s.position, s.high, s.low), s.row), (_near(s.position, h, w), now)):
         zero, is_near = torch.zeros_like(near), torch.ones_like(row)
@@ -139,7 +145,7 @@ def _bound(s: State, h: Tensor, w: Tensor, now: Tensor) -> State:
     return s
 
 
-def _update(s: State, h: Tensor, w: Tensor, now: Tensor, offset: float, acceleration: Acceleration) -> State:
+def _update(s: StopState, h: Tensor, w: Tensor, now: Tensor, offset: float, acceleration: Acceleration) -> StopState:
     """Reverse the position if the price hits the stop; else update the extreme and the factor."""
     far, zero, is_near = _far(s.position, h, w), torch.zeros_like(h), torch.ones_like(now)
     increased = s.factor + _select(s.position, acceleration.step, h)
@@ -165,7 +171,7 @@ def _update(s: State, h: Tensor, w: Tensor, now: Tensor, offset: float, accelera
     return _where(_near(s.position, h, w) <= s.level, reversed_, continued)
 
 
-def _accelerate(s: State) -> State:
+def _accelerate(s: StopState) -> StopState:
     """Move the stop towards the extreme."""
     return s._replace(
         level=s.level + s.factor * (s.extreme - s.level),
@@ -176,10 +182,10 @@ def _accelerate(s: State) -> State:
     )
 
 
-def _outputs(s: State, now: Tensor) -> Outputs:
+def _outputs(s: StopState, now: Tensor) -> StopRows:
     valid, lag = s.position != 0, torch.where(s.source < 0, -1, now - s.source)
     is_high = (s.source_is_near > 0) == (s.position < 0)
     stop = (s.level * s.position).where(valid, torch.nan)
     high_lag, low_lag = torch.where(valid & is_high, lag, -1), torch.where(valid & ~is_high, lag, -1)
     weights = s.stop_weight.where(valid, 0), s.price_weight.where(valid, 0)
-    return Outputs(stop, s.position.to(torch.int8), *weights, high_lag, low_lag)
+    return StopRows(stop, s.position.to(torch.int8), *weights, high_lag, low_lag)

@@ -15,7 +15,7 @@ Objective = Callable[[Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]
 
 
 @dataclass(frozen=True)
-class State:
+class Iterates:
     """Iterates of n problems."""
 
     index: Tensor  # (n,) number of the problem
@@ -29,13 +29,13 @@ class State:
     status: Tensor  # (n,) -1 while not converged
     iterations: Tensor  # (n,)
 
-    def at(self, rows: Tensor) -> "State":
-        return State(*(getattr(self, field.name)[rows] for field in fields(self)))
+    def at(self, rows: Tensor) -> "Iterates":
+        return Iterates(*(getattr(self, field.name)[rows] for field in fields(self)))
 
-    def put(self, rows: Tensor, other: "State") -> "State":
+    def put(self, rows: Tensor, other: "Iterates") -> "Iterates":
         """Replace `rows` by those of `other`."""
         pairs = ((getattr(self, field.name), getattr(other, field.name)) for field in fields(self))
-        return State(*(old.index_copy(0, rows, new) for old, new in pairs))
+        return Iterates(*(old.index_copy(0, rows, new) for old, new in pairs))
 
 
 def minimize(
@@ -45,7 +45,7 @@ def minimize(
     limits: Tensor,
     index: Tensor | None = None,
     max_iterations: int = 60,
-) -> State:
+) -> Iterates:
     """Minimize f(x) subject to `bounds` @ x > `limits`, independently for each problem.
 
     Every iteration evaluates each active problem once; a step that does not decrease its merit function is halved in
@@ -73,20 +73,20 @@ def minimize(
     return result.put(rows, replace(state, status=torch.where(state.status < 0, EXHAUSTED, state.status)))
 
 
-def merge_better(state: State, retry: State) -> State:
+def merge_better(state: Iterates, retry: Iterates) -> Iterates:
     """`state` of all problems, with those of `retry` that reached a lower value."""
     lower = retry.at(retry.value < state.value[retry.index])
     return state.put(lower.index, lower)
 
 
-def _initial_state(objective: Objective, x: Tensor, bounds: Tensor, limits: Tensor, index: Tensor) -> State:
+def _initial_state(objective: Objective, x: Tensor, bounds: Tensor, limits: Tensor, index: Tensor) -> Iterates:
     one, zero = torch.ones_like(x[:, 0]), torch.zeros_like(index)
     barrier = 0.1 * one
     dual = barrier.unsqueeze(1) / (x @ bounds.T - limits)
-    return State(index, x, *objective(x, index), dual, barrier, one, zero - 1, zero)
+    return Iterates(index, x, *objective(x, index), dual, barrier, one, zero - 1, zero)
 
 
-def _iterate(objective: Objective, state: State, bounds: Tensor, limits: Tensor) -> State:
+def _iterate(objective: Objective, state: Iterates, bounds: Tensor, limits: Tensor) -> Iterates:
     slack = state.x @ bounds.T - limits
     gradient = state.gradient - (state.barrier[:, None] / slack) @ bounds
     direction = _newton_direction(state.hessian, (state.dual / slack).unsqueeze(-1) * bounds, bounds, gradient)
@@ -110,10 +110,10 @@ def _iterate(objective: Objective, state: State, bounds: Tensor, limits: Tensor)
     barrier = torch.minimum(barrier, state.barrier).clamp(min=TOLERANCE / 10)
     dual = torch.minimum(torch.maximum(dual, barrier[:, None] / new_slack / 1e6), barrier[:, None] / new_slack * 1e6)
     iterations, damping = state.iterations + 1, torch.ones_like(step)
-    next_state = State(state.index, x, value, new_gradient, hessian, dual, barrier, damping, status, iterations)
+    next_state = Iterates(state.index, x, value, new_gradient, hessian, dual, barrier, damping, status, iterations)
     iterations = state.iterations + (status < 0)
     retry = replace(state, damping=state.damping / 2, status=status, iterations=iterations)
-    return State(*(_where(accepted, getattr(next_state, f.name), getattr(retry, f.name)) for f in fields(state)))
+    return Iterates(*(_where(accepted, getattr(next_state, f.name), getattr(retry, f.name)) for f in fields(state)))
 
 
 def _where(mask: Tensor, x: Tensor, y: Tensor) -> Tensor:

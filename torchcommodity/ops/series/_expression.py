@@ -4,6 +4,9 @@ A formula is written, and typed, as a function of Tensors. `series.operator` cal
 does, and schedules the graph as a program.
 """
 
+import math
+import operator
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
@@ -11,7 +14,6 @@ from typing import Any, NoReturn
 from torch import Tensor
 
 from torchcommodity.opkit.arguments import raise_invalid
-from torchcommodity.ops.series._constants import fold
 
 Number = int | float
 
@@ -52,6 +54,11 @@ class Trace:
 
 
 _TRACE: ContextVar[Trace] = ContextVar("trace")
+
+
+def is_tracing() -> bool:
+    """Whether a formula runs, on tracers."""
+    return _TRACE.get(None) is not None
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,3 +166,30 @@ def as_node(value: Any) -> Node:
     if isinstance(value, Series):
         return value.node
     return _TRACE.get().node("constant", attributes=(float(value),))
+
+
+# statements about numbers alone are computed while tracing: a program has only constants of them
+FUNCTIONS: dict[str, Callable[..., float]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "negate": operator.neg,
+    "absolute": abs,
+    "floor": math.floor,
+    "ceil": math.ceil,
+    "maximum": max,
+    "minimum": min,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "equal": operator.eq,
+    "where": lambda condition, x, y: x if condition else y,
+    "restrict": lambda x, condition: x,
+}
+
+
+def fold(name: str, numbers: list[float]) -> float | None:
+    """The value of a statement; None if it is no number, or depends on the row."""
+    if name not in FUNCTIONS or (name in ("divide", "restrict") and numbers[1] == 0):
+        return None
+    return float(FUNCTIONS[name](*numbers))

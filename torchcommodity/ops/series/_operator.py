@@ -14,13 +14,13 @@ from torchcommodity.ops._series import series_program
 from torchcommodity.ops._series.interpret import interpret
 from torchcommodity.ops._series.program import MAX_INPUTS
 from torchcommodity.ops._series.series_step import series_step
-from torchcommodity.ops.series._expression import Series, Trace, as_node
+from torchcommodity.ops.series._expression import Series, Trace, as_node, is_tracing
 from torchcommodity.ops.series._schedule import schedule
 from torchcommodity.ops.series._settings import Period, check_setting
 
 P = ParamSpec("P")
 R = TypeVar("R")
-State = dict[str, Tensor]
+LiveState = dict[str, Tensor]
 
 
 class Operator(Generic[P, R]):
@@ -43,8 +43,15 @@ class Operator(Generic[P, R]):
         self._fields: Callable[..., Any] | None = returned if hasattr(returned, "_fields") else None
         self._absent = [None] * (MAX_INPUTS - len(self.panel_names))
         self._programs: dict[tuple[Any, ...], str] = {}  # by the settings as they stand in a call
-        self._trace = _constant(functools.cache(self._traced))
-        self._live: LiveFunction[P, R] = live(self._continue, panels=len(self.panel_names))(_plain(self, formula))
+        program_of = functools.cache(self._traced)
+        # torch.compile calls it instead of tracing it, and takes a plain function only
+        self._trace = assume_constant_result(lambda *key: program_of(*key))
+
+        @functools.wraps(formula)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            return self(*args, **kwargs)
+
+        self._live: LiveFunction[P, R] = live(self._continue, panels=len(self.panel_names))(call)
         if not self.panel_names or self.panel_names != [*self._signature.parameters][: len(self.panel_names)]:
             expected = "the first parameters, at least one, must be annotated Tensor, the panels"
             raise_invalid("series.operator", expected, TypeError, formula=formula)
@@ -58,8 +65,9 @@ class Operator(Generic[P, R]):
             program = self._programs.get(key)
         except TypeError:  # a setting that cannot be hashed: its check says what is expected
             program = None
-        if program is None or not _are_alike(panels):
+        if program is None or is_tracing():
             return self._call(args, kwargs, key)
+        self._check_panels(dict(zip(self.panel_names, panels)))
         result: R = self._returned(series_program.operator(*panels, *self._absent, program))
         return result
 
@@ -68,7 +76,8 @@ class Operator(Generic[P, R]):
         if any(isinstance(x, Series) for x in (*args, *kwargs.values())):
             return self._formula(*args, **kwargs)
         panels, settings = self._bind(args, kwargs)
-        result: R = self._run(panels, settings)
+        inputs, program = self._program_inputs(panels, settings)
+        result: R = self._returned(series_program.run_program(inputs, program))
         if key and not any(isinstance(x, Tensor) for x in settings.values()):
             self._programs[key] = self._trace(*self._key(settings))
         return result
@@ -111,21 +120,21 @@ class Operator(Generic[P, R]):
         properties = {"time": -2, "causal": True, "reference": self.definition, "masks_nan": True}
         return properties if learnable else properties | {"warmup": warmup}
 
-    def start(self, *args: P.args, **kwargs: P.kwargs) -> State:
+    def start(self, *args: P.args, **kwargs: P.kwargs) -> LiveState:
         """The state after a history: panels (..., T, N) and settings as in a call; T may be zero.
 
         The state is a dict of Tensors, to be kept or saved, with the settings in it.
         """
         return self._live.start(*args, **kwargs)
 
-    def step(self, state: State, *row: Tensor) -> tuple[State, R]:
+    def step(self, state: LiveState, *row: Tensor) -> tuple[LiveState, R]:
         """The state after one more row of each panel (..., N), and the outputs (..., N) of this row.
 
         The bits of one call on all rows. `state` is not written to.
         """
         return self._live.step(state, *row)
 
-    def update(self, state: State, *rows: Tensor) -> tuple[State, R]:
+    def update(self, state: LiveState, *rows: Tensor) -> tuple[LiveState, R]:
         """The state after more rows of each panel (..., k, N), and the outputs (..., k, N) of these rows."""
         return self._live.update(state, *rows)
 
@@ -170,8 +179,9 @@ class Operator(Generic[P, R]):
     def _check_panels(self, panels: dict[str, Tensor]) -> None:
         check_panel(self.__name__, **panels)
         first, *others = panels.values()
-        if any(panel.shape != first.shape for panel in others):  # not by a set: symbolic shapes are not hashable
-            raise_invalid(self.__name__, f"{', '.join(panels)} must have one shape", **panels)
+        for panel in others:
+            if panel.shape != first.shape:
+                raise_invalid(self.__name__, f"{', '.join(panels)} must have one shape", **panels)
 
     def _check_settings(self, settings: dict[str, Any]) -> None:
         for name, value in settings.items():
@@ -198,10 +208,6 @@ class Operator(Generic[P, R]):
             outputs = [as_node(y) for y in (result if isinstance(result, tuple) else (result,))]
         return schedule(outputs, len(self.panel_names), self._dtype)
 
-    def _run(self, panels: list[Tensor], settings: dict[str, Any]) -> Any:
-        inputs, program = self._program_inputs(panels, settings)
-        return self._returned(series_program.run_program(inputs, program))
-
     def _program_inputs(self, panels: list[Tensor], settings: dict[str, Any]) -> tuple[list[Tensor], str]:
         parameters = [value for value in settings.values() if isinstance(value, Tensor)]
         if len(panels) + len(parameters) > MAX_INPUTS:
@@ -212,34 +218,6 @@ class Operator(Generic[P, R]):
 
     def _returned(self, y: Tensor) -> Any:
         return self._fields(*y.unbind(-3)) if self._fields else y
-
-
-def _are_alike(panels: tuple[Any, ...]) -> bool:
-    """Whether the checks of panels pass, in less time than they take."""
-    first, *others = panels
-    if not (isinstance(first, Tensor) and first.is_floating_point() and first.dim() >= 2):
-        return False
-    kind = first.shape, first.dtype, first.device
-    return all(isinstance(x, Tensor) and (x.shape, x.dtype, x.device) == kind for x in others)
-
-
-def _plain(operator: Operator[P, R], formula: Callable[P, R]) -> Callable[P, R]:
-    """The operator as a function with the name and signature of its formula."""
-
-    @functools.wraps(formula)
-    def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        return operator(*args, **kwargs)
-
-    return call
-
-
-def _constant(function: Callable[..., str]) -> Callable[..., str]:
-    """`torch.compile` calls the function instead of tracing it; it takes a plain function only."""
-
-    def call(*key: Any) -> str:
-        return function(*key)
-
-    return assume_constant_result(call)
 
 
 @overload
