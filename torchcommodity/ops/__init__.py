@@ -11,7 +11,7 @@ from torchcommodity.ops._correlation.ccc_correlation import ccc_correlation as c
 from torchcommodity.ops._correlation.dcc_correlation import dcc_correlation as dcc_correlation  # noqa: E402
 from torchcommodity.ops._correlation.dcc_fit import DccFit as DccFit  # noqa: E402
 from torchcommodity.ops._correlation.dcc_fit import dcc_fit as dcc_fit  # noqa: E402
-from torchcommodity.ops._correlation.dcc_log_likelihood import dcc_log_likelihood as dcc_log_likelihood  # noqa: E402
+from torchcommodity.ops._correlation.normal_log_likelihood import dcc_log_likelihood as dcc_log_likelihood  # noqa: E402
 from torchcommodity.ops._correlation.normal_log_likelihood import normal_log_likelihood as normal_log_likelihood  # noqa: E402
 from torchcommodity.ops._exponential.ewm_mean import ewm_mean as ewm_mean  # noqa: E402
 from torchcommodity.ops._exponential.ewm_moments import ewm_correlation as ewm_correlation  # noqa: E402

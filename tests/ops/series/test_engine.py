@@ -8,7 +8,7 @@ from torch import Tensor
 
 from torchcommodity.ops._series.interpret import interpret
 from torchcommodity.ops._series.program import MAX_INPUTS
-from torchcommodity.ops._series.samples import PROGRAMS, sample_inputs
+from torchcommodity.ops._series.series_program_backward import PROGRAMS, sample_inputs
 
 pytestmark = pytest.mark.skipif(
     not hasattr(torch.ops.commodity, "series_step"), reason="the native library is not built"

@@ -5,7 +5,6 @@ from torch import Tensor
 
 from torchcommodity.opkit import Past, live, widest
 from torchcommodity.opkit.arguments import check_integer, check_panel
-from torchcommodity.ops._correlation.running_sum_float32 import running_sum_float32
 
 
 def _update(past: Past, z: Tensor, min_periods: int = 1) -> Tensor:
@@ -69,3 +68,32 @@ def ccc_correlation(
     check_panel("ccc_correlation", z=z)
     check_integer("ccc_correlation", 1, min_periods=min_periods)
     return _update(Past(), z, min_periods)
+
+
+def running_sum_float32(past: Past, name: str, x: Tensor) -> Tensor:
+    """Sum of all rows so far of `x` (..., T, N), for devices without float64; the sum (..., 2, N) after the last row is
+    kept under `name`. To the last digit of float32: each number is the sum of two, `high` and `low`.
+    """
+    high, low = x.detach(), torch.zeros_like(x)
+    rows = 1
+    while rows < x.shape[-2]:  # sums over the last 1, 2, 4, ... rows
+        earlier = [torch.cat([torch.zeros_like(y[..., :rows, :]), y[..., :-rows, :]], -2) for y in (high, low)]
+        high, low = _add_pairs((high, low), (earlier[0], earlier[1]))
+        rows *= 2
+    before = past.get(name)
+    if before is not None:
+        first_high, first_low = before.split(1, -2)
+        high, low = _add_pairs((high, low), (first_high.expand_as(high), first_low.expand_as(low)))
+    if past.live and x.shape[-2]:
+        past.keep(name, torch.stack([high[..., -1, :], low[..., -1, :]], -2))
+    total = x.cumsum(-2)  # for its gradient
+    return total + (high - total).detach()
+
+
+def _add_pairs(a: tuple[Tensor, Tensor], b: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    # Knuth (1997). The Art of Computer Programming, volume 2, theorem 4.2.2B: a + b = total + error
+    total = a[0] + b[0]
+    part = total - a[0]
+    error = (a[0] - (total - part)) + (b[0] - part) + a[1] + b[1]
+    high = total + error
+    return high, error - (high - total)

@@ -10,7 +10,7 @@ from torch import Tensor
 from torchcommodity.opkit.arguments import check_panel, raise_invalid
 from torchcommodity.ops._correlation.dcc_score import operator as dcc_score
 from torchcommodity.ops._volatility import bounded_newton
-from torchcommodity.ops._volatility.estimation_device import to_float64, to_panel
+from torchcommodity.ops._volatility.estimation_device import of_all_problems, to_float64, to_panel
 
 MESSAGES = (
     "converged",
@@ -92,20 +92,12 @@ def dcc_fit(
     if assets < 2:
         raise_invalid("dcc_fit", "z must have at least two series", z=z)
     panels = to_float64(z).reshape(math.prod(batch), *z.shape[-2:])
-    fit = {name: x.reshape((*batch, *x.shape[1:])) for name, x in to_panel(_fit(panels), z).items()}
-    errors = {name: fit.pop(f"error_{name}") for name in ("a", "b")}
-    return DccFit(**fit, standard_error=errors)
-
-
-def _fit(panels: Tensor) -> dict[str, Tensor]:
-    """The fields of `DccFit` for panels (n, T, N)."""
     target, status = _prepare(panels)
     valid = (status < 0).nonzero().squeeze(1)
-    fit = _maximize(panels[valid], target[valid])
-    result = {name: torch.full_like(target[:, 0, 0], torch.nan).index_copy(0, valid, x) for name, x in fit.items()}
-    status = torch.where(status < 0, result.pop("status").nan_to_num(0).long(), status)
-    iterations = result.pop("iterations").nan_to_num(0).long()
-    return result | {"target": target, "status": status, "converged": status == 0, "iterations": iterations}
+    fit = of_all_problems(_maximize(panels[valid], target[valid]), valid, status, target[:, 0, 0])
+    fit = {name: x.reshape((*batch, *x.shape[1:])) for name, x in to_panel(fit | {"target": target}, z).items()}
+    errors = {name: fit.pop(f"error_{name}") for name in ("a", "b")}
+    return DccFit(**fit, standard_error=errors)
 
 
 def _prepare(panels: Tensor) -> tuple[Tensor, Tensor]:

@@ -8,9 +8,9 @@ from torch import Tensor
 from torchcommodity.opkit import Past, has_float64, live
 from torchcommodity.ops._exponential.decay import Decay, check_decay, live_decay
 from torchcommodity.ops._exponential.ewm_covariance_float32 import ewm_covariance_float32
+from torchcommodity.ops._exponential.ewm_mean import ewm_mean_step
 from torchcommodity.ops._exponential.ewm_mean import operator as ewm_mean
 from torchcommodity.ops._exponential.ewm_mean_backward import fast_shares
-from torchcommodity.ops._exponential.ewm_mean_step import ewm_mean_step
 from torchcommodity.ops._rolling.pairs import all_pairs
 from torchcommodity.ops._scan.linear_recurrence import carried_recurrence
 

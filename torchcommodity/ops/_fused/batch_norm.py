@@ -78,18 +78,14 @@ def check_tensors(operator: str, x: Tensor, weight: Tensor, eps: float, **per_ch
         if name in per_channel and y.shape != weight.shape[:1]:
             expected = f"{name} must be ({weight.shape[0]},), one value per output channel"
             raise_invalid(operator, expected, **{name: y, "weight": weight})
-    if len({(y.dtype, y.device) for y in tensors.values()}) > 1 and not _autocast_unifies(tensors):
-        received = {f"{name}_is": f"{y.dtype} on {y.device}" for name, y in tensors.items()}
-        raise_invalid(operator, "all tensors must have one dtype and one device", TypeError, **received)
+    if len({(y.dtype, y.device) for y in tensors.values()}) > 1:
+        device = x.device.type
+        autocast = torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)  # casts all to float32
+        if not autocast or len({y.device for y in tensors.values()}) > 1:
+            received = {f"{name}_is": f"{y.dtype} on {y.device}" for name, y in tensors.items()}
+            raise_invalid(operator, "all tensors must have one dtype and one device", TypeError, **received)
     if not (isinstance(eps, float) and 0 < eps < math.inf):
         raise_invalid(operator, "eps must be a positive float", eps=eps)
-
-
-def _autocast_unifies(tensors: dict[str, Tensor]) -> bool:
-    """Whether the dtypes may differ, because autocast casts all of them to float32."""
-    devices = {y.device for y in tensors.values()}
-    device = next(iter(devices)).type
-    return len(devices) == 1 and torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
 
 
 def check_running(

@@ -41,22 +41,18 @@ def _by_row(returns: Tensor, g: Tensor, r: Tensor, window: int) -> Tensor:
     dx = torch.zeros_like(returns)
     for t in range(steps):
         first = max(t - window + 1, 0)
-        part = _window_gradient(returns[..., first : t + 1, :], g[..., t, :, :], r[..., t, :, :])
-        dx = dx + pad(part, (0, 0, first, steps - t - 1))
-    return dx
-
-
-def _window_gradient(x: Tensor, g: Tensor, r: Tensor) -> Tensor:  # (..., W, N), (..., N, N) -> (..., W, N)
-    common = x.isfinite().unsqueeze(-1) & x.isfinite().unsqueeze(-2)  # (..., W, N, N): both i and j are valid
-    x = x.unsqueeze(-1).expand(common.shape)
-    low = x.detach().where(common, torch.inf).amin(-3, keepdim=True).nan_to_num(posinf=0)
-    x = (x - low).where(common, 0)
-    mean = x.sum(-3, keepdim=True) / common.sum(-3, keepdim=True).clamp(min=1)
-    x = (x - mean).where(common, 0)
-    v = x.square().sum(-3)
-    v = v.where(v > torch.finfo(v.dtype).tiny, 1)
-    a, b = g * v.rsqrt() * v.mT.rsqrt(), g * r / v
-    dx: Tensor = (x.mT * a.unsqueeze(-3) - x * b.unsqueeze(-3)).sum(-1)
+        x = returns[..., first : t + 1, :]  # (..., W, N)
+        common = x.isfinite().unsqueeze(-1) & x.isfinite().unsqueeze(-2)  # (..., W, N, N): both i and j are valid
+        x = x.unsqueeze(-1).expand(common.shape)
+        low = x.detach().where(common, torch.inf).amin(-3, keepdim=True).nan_to_num(posinf=0)
+        x = (x - low).where(common, 0)
+        mean = x.sum(-3, keepdim=True) / common.sum(-3, keepdim=True).clamp(min=1)
+        x = (x - mean).where(common, 0)
+        v = x.square().sum(-3)
+        v = v.where(v > torch.finfo(v.dtype).tiny, 1)
+        a, b = g[..., t, :, :] * v.rsqrt() * v.mT.rsqrt(), g[..., t, :, :] * r[..., t, :, :] / v
+        d_window = (x.mT * a.unsqueeze(-3) - x * b.unsqueeze(-3)).sum(-1)
+        dx = dx + pad(d_window, (0, 0, first, steps - t - 1))
     return dx
 
 

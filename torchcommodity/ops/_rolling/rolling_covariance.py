@@ -5,11 +5,17 @@ from torch import Tensor
 
 from torchcommodity.opkit import Past, has_float64, live, widest
 from torchcommodity.opkit.arguments import check_integer, raise_invalid
-from torchcommodity.ops._rolling.adjacent_windows import Parts, combine_windows
 from torchcommodity.ops._rolling.pairs import all_pairs
 from torchcommodity.ops._rolling.rolling_mean import rolling_mean
 from torchcommodity.ops._rolling.rolling_var import rolling_std, rolling_var
-from torchcommodity.ops._rolling.window import check_window, first_valid, last_rows, live_windows
+from torchcommodity.ops._rolling.window import (
+    Parts,
+    check_window,
+    combine_windows,
+    first_valid,
+    last_rows,
+    live_windows,
+)
 from torchcommodity.ops._rolling.window_sum import window_sum
 
 

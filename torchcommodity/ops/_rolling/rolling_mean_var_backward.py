@@ -5,8 +5,7 @@ from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample, has_float64
 from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
-from torchcommodity.ops._rolling.overlap import deviations, overlap_add
-from torchcommodity.ops._rolling.window import sliding_windows
+from torchcommodity.ops._rolling.window import deviations, overlap_add, sliding_windows
 from torchcommodity.ops._rolling.window_sum import window_sum, window_sum_ahead
 
 

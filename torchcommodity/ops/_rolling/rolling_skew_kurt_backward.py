@@ -5,9 +5,9 @@ from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Op, Sample, has_float64, vjp, widest
 from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
-from torchcommodity.ops._rolling.overlap import deviations, overlap_add
 from torchcommodity.ops._rolling.rolling_mean import operator as rolling_mean
 from torchcommodity.ops._rolling.rolling_var import operator as rolling_var
+from torchcommodity.ops._rolling.window import deviations, overlap_add
 from torchcommodity.ops._rolling.window_sum import window_sum, window_sum_ahead
 
 

@@ -1,8 +1,14 @@
-"""Argument checks, sliding windows and live updates for the rolling operators."""
+"""Windows of rows: argument checks, live updates, and the ways to compute with windows without a loop over time.
+
+Elsewhere gradients of windows expand powers of (x_s - mean_t) into running sums, and float64 bears the cancellation.
+In float32 it would not: `deviations` are formed in each window, in W times the memory, or two adjacent windows are
+combined into one, in log2 of the length steps.
+"""
 
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
+import torch
 from torch import Tensor, nan
 from torch.nn.functional import pad
 from torch.utils._pytree import tree_map
@@ -12,6 +18,8 @@ from torchcommodity.opkit.arguments import check_integer, check_panel, raise_inv
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Parts = tuple[Tensor, ...]  # the statistics of each window
+Combine = Callable[[Parts, Parts, int, int], Parts]  # a window, the older one before it, and their lengths
 
 
 def live_windows(function: Callable[P, R]) -> LiveFunction[P, R]:
@@ -70,3 +78,45 @@ def valid_windows(x: Tensor, window: int, min_periods: int | None) -> tuple[Tens
 def first_valid(x: Tensor, valid: Tensor) -> Tensor:
     """(..., T, N) -> (..., 1, N): the first valid value of each column, zero if there is none; without a gradient."""
     return x.detach().where(valid & (valid.cumsum(-2) == 1), 0).sum(-2, keepdim=True)
+
+
+def deviations(x: Tensor, window: int) -> Tensor:
+    """(..., T, N) -> (..., T, N, W): x_s - mean_t for the rows s of each window t; zero where x_s is missing."""
+    rows = sliding_windows(x, window)
+    valid = rows.isfinite()
+    low = rows.detach().where(valid, torch.inf).amin(-1, keepdim=True).nan_to_num(posinf=0)
+    rows = (rows - low).where(valid, 0)  # of the size of the changes, whatever the level
+    mean = rows.sum(-1, keepdim=True) / valid.sum(-1, keepdim=True).clamp(min=1)
+    return (rows - mean).where(valid, 0)
+
+
+def overlap_add(terms: Tensor) -> Tensor:
+    """(..., T, N, W) -> (..., T, N): for each row, the sum of its terms in all windows that contain it."""
+    total, window = terms[..., -1], terms.shape[-1]
+    for rows in range(1, window):
+        total = total + pad(terms[..., window - 1 - rows], (0, 0, 0, rows))[..., rows:, :]
+    return total
+
+
+def lag_rows(x: Tensor, rows: int) -> Tensor:
+    """x_{t - rows}, zero in the first rows."""
+    steps = x.shape[-2]
+    first = x.new_zeros(*x.shape[:-2], min(rows, steps), x.shape[-1])
+    return torch.cat([first, x[..., : max(steps - rows, 0), :]], -2)
+
+
+def combine_windows(parts: Parts, window: int, combine: Combine) -> Parts:
+    """Statistics of windows of `window` rows from those of single rows."""
+    result, covered = parts, 0
+    for bit in range(window.bit_length()):
+        length = 1 << bit
+        if window & length:
+            older = _lag(parts, covered)
+            result, covered = (combine(result, older, covered, length) if covered else older), covered + length
+        if window >> bit > 1:
+            parts = combine(parts, _lag(parts, length), length, length)
+    return result
+
+
+def _lag(parts: Parts, rows: int) -> Parts:
+    return tuple(lag_rows(part, rows) for part in parts) if rows else parts

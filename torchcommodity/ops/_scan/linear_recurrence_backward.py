@@ -64,8 +64,9 @@ def previous_rows(y: Tensor, initial: Tensor | None) -> Tensor:
     return torch.cat([first, y], dim=-2)[..., :-1, :]
 
 
-def _next_rows(x: Tensor) -> Tensor:
-    return torch.cat([x, torch.zeros_like(x[..., :1, :])], dim=-2)[..., 1:, :]
+def next_rows(x: Tensor) -> Tensor:
+    """x_{t+1} for every row t, zero in the last."""
+    return torch.cat([x[..., 1:, :], torch.zeros_like(x[..., :1, :])], dim=-2)
 
 
 def _fake(a: Tensor) -> tuple[Tensor, Tensor]:
@@ -91,7 +92,7 @@ def _backward(
     d_y = g_a * d_b
     d_initial = None if initial is None else d_y[..., :1, :].sum(-2)
     d_a = (previous_rows(m, None) * d_b).where(valid_a, 0)
-    return m.where(valid_y, 0), d_a, _next_rows(d_y).where(valid_y, 0), d_initial
+    return m.where(valid_y, 0), d_a, next_rows(d_y).where(valid_y, 0), d_initial
 
 
 def _cases() -> Cases:

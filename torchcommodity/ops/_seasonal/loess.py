@@ -66,7 +66,11 @@ class Loess:
         self.fit_row = self.at.clamp(0, rows - 1).long()
         in_panel = ((self.at >= 0) & (self.at < rows)).unsqueeze(-1)
         self.has_row = in_panel & present.index_select(-2, self.fit_row)
-        self._set_interpolation(rows + 2 * extend)
+        # for each row the fit before it, and its position between that and the next one
+        row = torch.arange(rows + 2 * extend, device=self.at.device, dtype=self.at.dtype) + self.at[0]
+        self.before = (row.unsqueeze(-1) >= self.at[:-1]).sum(-1) - 1
+        start, end = self.at[self.before], self.at[self.before + 1]
+        self.share = ((row - start) / (end - start)).unsqueeze(-1)
         self.set_weights(weights)
 
     def set_weights(self, weights: Tensor) -> None:
@@ -82,13 +86,6 @@ class Loess:
         valid = self.fitted | self.has_row
         fits = torch.arange(len(self.at), device=valid.device).unsqueeze(-1).expand(valid.shape)
         self.source, self.any_valid = _fill_forward_then_backward(fits, valid), valid.any(-2, keepdim=True)
-
-    def _set_interpolation(self, rows: int) -> None:
-        """For each row the fit before it, and its position between that and the next one."""
-        row = torch.arange(rows, device=self.at.device, dtype=self.at.dtype) + self.at[0]
-        self.before = (row.unsqueeze(-1) >= self.at[:-1]).sum(-1) - 1
-        start, end = self.at[self.before], self.at[self.before + 1]
-        self.share = ((row - start) / (end - start)).unsqueeze(-1)
 
     def smooth(self, y: Tensor) -> Tensor:
         weighted = self.weights * y

@@ -77,13 +77,6 @@ def seasonal_decompose(
     return SeasonalDecomposition(*operator(prices, period, model == "multiplicative", bool(causal)))
 
 
-def _weights(prices: Tensor, period: int) -> Tensor:
-    """Weights of the rows in the window of the trend: integers that sum to 2 periods."""
-    if period % 2:
-        return prices.new_full((period,), 2)
-    return F.pad(prices.new_full((period - 1,), 2), (1, 1), value=1.0)
-
-
 def _reference(prices: Tensor, period: int, multiplicative: bool = False, causal: bool = True) -> Components:
     if multiplicative or has_float64(prices.device):
         return _components(prices, period, multiplicative, causal)
@@ -93,7 +86,12 @@ def _reference(prices: Tensor, period: int, multiplicative: bool = False, causal
 
 
 def _components(prices: Tensor, period: int, multiplicative: bool, causal: bool) -> Components:
-    present, weights = present_rows(prices, multiplicative), _weights(prices, period).unsqueeze(-1)
+    present = present_rows(prices, multiplicative)
+    # integers that sum to 2 periods
+    weights = (
+        prices.new_full((period,), 2) if period % 2 else F.pad(prices.new_full((period - 1,), 2), (1, 1), value=1.0)
+    )
+    weights = weights.unsqueeze(-1)
     width, steps = len(weights), prices.shape[-2]
     trend, seasonal = prices.new_full(prices.shape, torch.nan), prices.new_full(prices.shape, torch.nan)
     for t in range(width - 1, steps):

@@ -6,9 +6,8 @@ import torch
 from torch import Tensor
 
 from torchcommodity.opkit import widest
-from torchcommodity.ops._series.masked import Masked
 from torchcommodity.ops._series.program import Statement, parse
-from torchcommodity.ops._series.statements import LOOKING_BACK, STATEMENTS
+from torchcommodity.ops._series.statements import LOOKING_BACK, STATEMENTS, Masked
 
 MISSING = {"int8": 0, "int16": 0, "int64": -1}
 
@@ -18,8 +17,11 @@ Registers = dict[int, Masked]
 def interpret(inputs: Sequence[Tensor], program: str) -> Tensor:
     """Outputs (..., T, N) of a program, or (..., K, T, N) if it has K > 1 outputs."""
     statements = parse(program)
+    values = [widest(x) for x in inputs]
+    masks, panels = [x.isfinite() for x in values], int(statements[0].attributes[0])
+    masks[:panels] = [torch.stack(masks[:panels]).all(0)] * panels  # a row missing in one panel is missing in all
+    sources = [Masked(x.where(mask, 0), mask) for x, mask in zip(values, masks)]
     registers: Registers = {}
-    sources = _aligned([widest(x) for x in inputs], int(statements[0].attributes[0]))
     loop: list[int] = []
     for i, statement in enumerate(statements[1:-1], 1):
         if loop or statement.name == "feedback":
@@ -32,16 +34,11 @@ def interpret(inputs: Sequence[Tensor], program: str) -> Tensor:
         else:
             registers[i] = _run(statement, registers, sources[0])
     dtype = str(statements[-1].attributes[0])
-    y = _outputs([registers[i] for i in statements[-1].operands], MISSING.get(dtype, torch.nan))
+    outputs = [registers[i] for i in statements[-1].operands]
+    valid = torch.stack([y.valid for y in outputs]).all(0)  # a row missing in one output is missing in all
+    columns = [y.value.where(valid, MISSING.get(dtype, torch.nan)) for y in outputs]
+    y = columns[0] if len(columns) == 1 else torch.stack(columns, -3)
     return y.to(inputs[0].dtype if dtype == "float" else getattr(torch, dtype))
-
-
-def _aligned(inputs: Sequence[Tensor], panels: int) -> list[Masked]:
-    """A row that is not finite in one panel is missing in all of them."""
-    finite = [x.isfinite() for x in inputs]
-    aligned = torch.stack(finite[:panels]).all(0)
-    masks = [aligned] * panels + finite[panels:]
-    return [Masked(x.where(mask, 0), mask) for x, mask in zip(inputs, masks)]
 
 
 def _run(statement: Statement, registers: Registers, like: Masked) -> Masked:
@@ -70,7 +67,7 @@ def _run_loop(loop: list[int], statements: tuple[Statement, ...], registers: Reg
                 old, new = (_row(j, history, registers, t) for j in statement.operands)
                 states[statement.operands[0]] = STATEMENTS["fill"](new, old)
             elif statement.name in LOOKING_BACK:
-                rows = {j: _stack(_rows(j, history, registers, t)) for j in statement.operands}
+                rows = {j: _stack([_row(j, history, registers, s) for s in range(t + 1)]) for j in statement.operands}
                 result = _run(statement, rows, Masked(*(x[..., : t + 1, :] for x in like)))
                 history[i].append(Masked(*(x[..., -1:, :] for x in result)))
             else:
@@ -83,16 +80,5 @@ def _row(i: int, history: dict[int, list[Masked]], registers: Registers, t: int)
     return history[i][t] if i in history else Masked(*(x[..., t : t + 1, :] for x in registers[i]))
 
 
-def _rows(i: int, history: dict[int, list[Masked]], registers: Registers, t: int) -> list[Masked]:
-    return [_row(i, history, registers, s) for s in range(t + 1)]
-
-
 def _stack(rows: list[Masked]) -> Masked:
     return Masked(*(torch.cat(parts, -2) for parts in zip(*rows)))
-
-
-def _outputs(outputs: list[Masked], missing: float) -> Tensor:
-    """A row that is missing in one output is missing in all."""
-    valid = torch.stack([y.valid for y in outputs]).all(0)
-    values = [y.value.where(valid, missing) for y in outputs]
-    return values[0] if len(values) == 1 else torch.stack(values, -3)

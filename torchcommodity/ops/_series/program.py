@@ -24,14 +24,27 @@ class Statement:
     attributes: tuple[float | str, ...] = ()
 
     def __str__(self) -> str:
-        registers, values = [f"%{i}" for i in self.operands], [*map(_word, self.attributes)]
+        registers = [f"%{i}" for i in self.operands]
+        values = [value if isinstance(value, str) else repr(value) for value in self.attributes]
         return " ".join([self.name, *(values + registers if self.name == "return" else registers + values)])
 
 
 @cache
 def parse(program: str) -> tuple[Statement, ...]:
     """The statements of a program."""
-    return tuple(_statement(line.split()) for line in program.split("; "))
+    statements = []
+    for line in program.split("; "):
+        name, *words = line.split()
+        operands = tuple(int(word[1:]) for word in words if word.startswith("%"))
+        attributes = tuple(_attribute(word) for word in words if not word.startswith("%"))
+        statements.append(Statement(name, operands, attributes))
+    return tuple(statements)
+
+
+def _attribute(word: str) -> float | str:
+    if word in RETURN_DTYPES:
+        return word
+    return float(word) if any(c in word for c in ".enif") else int(word)
 
 
 def format_program(statements: list[Statement]) -> str:
@@ -41,19 +54,3 @@ def format_program(statements: list[Statement]) -> str:
 @cache
 def count_outputs(program: str) -> int:
     return len(parse(program)[-1].operands)
-
-
-def _statement(words: list[str]) -> Statement:
-    operands = tuple(int(word[1:]) for word in words[1:] if word.startswith("%"))
-    attributes = tuple(_value(word) for word in words[1:] if not word.startswith("%"))
-    return Statement(words[0], operands, attributes)
-
-
-def _word(value: float | str) -> str:
-    return value if isinstance(value, str) else repr(value)
-
-
-def _value(word: str) -> float | str:
-    if word in RETURN_DTYPES:
-        return word
-    return float(word) if any(c in word for c in ".enif") else int(word)

@@ -13,7 +13,7 @@ from torchcommodity.opkit.arguments import check_panel, raise_invalid
 from torchcommodity.ops._series import series_program_backward
 from torchcommodity.ops._series.interpret import interpret
 from torchcommodity.ops._series.program import MAX_INPUTS, count_outputs, parse
-from torchcommodity.ops._series.samples import PROGRAMS, sample_inputs
+from torchcommodity.ops._series.series_program_backward import PROGRAMS, sample_inputs
 
 
 def series_program(*inputs: Tensor, program: str) -> Tensor:

@@ -20,17 +20,13 @@ def series_step(inputs: list[Tensor], state: Tensor | None, program: str) -> tup
         Outputs as of `series_program`, and the state (..., S, N).
     """
     if not hasattr(torch.ops.commodity, "series_step") or inputs[0].device.type != "cpu":
-        return _interpret_history(inputs, state, program)
+        rows = torch.stack([widest(x.detach()) for x in inputs], -3)
+        past = rows[..., :0, :] if state is None else state.unflatten(-2, (len(inputs), -1))
+        history = torch.cat([past, rows], -2)
+        y = interpret([x.to(inputs[0]) for x in history.unbind(-3)], program)
+        return y[..., y.shape[-2] - rows.shape[-2] :, :], history.flatten(-3, -2)
     half = inputs[0].dtype in HALF_DTYPES
     native = [x.detach().float() if half else x.detach() for x in inputs]
     absent = [None] * (MAX_INPUTS - len(inputs))
     y, values = torch.ops.commodity.series_step(*native, *absent, state, program)
     return y.to(inputs[0].dtype) if half and y.is_floating_point() else y, values
-
-
-def _interpret_history(inputs: list[Tensor], state: Tensor | None, program: str) -> tuple[Tensor, Tensor]:
-    rows = torch.stack([widest(x.detach()) for x in inputs], -3)
-    past = rows[..., :0, :] if state is None else state.unflatten(-2, (len(inputs), -1))
-    history = torch.cat([past, rows], -2)
-    y = interpret([x.to(inputs[0]) for x in history.unbind(-3)], program)
-    return y[..., y.shape[-2] - rows.shape[-2] :, :], history.flatten(-3, -2)

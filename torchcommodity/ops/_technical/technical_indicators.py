@@ -5,8 +5,9 @@ from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
+from torchcommodity.ops._rolling.window import sliding_windows
 from torchcommodity.ops._technical import technical_indicators_backward
-from torchcommodity.ops._technical.technical_averages import averages, changes, windows
+from torchcommodity.ops._technical.technical_indicators_backward import averages, changes
 
 
 def technical_indicators(
@@ -73,9 +74,9 @@ def _reference(
     gains, losses, defined = averages(*changes(x, mode), rsi, mode)
     total = gains + losses
     strength = (100 * gains / total.where(total > 0, 1)).where(defined, torch.nan)
-    rows = windows(x, band)
+    rows = sliding_windows(x, band)
     half = 2 * (rows - rows[..., :1]).std(-1, correction=0)
-    return torch.stack([windows(x, short).mean(-1), windows(x, long).mean(-1), strength, half], -1)
+    return torch.stack([sliding_windows(x, short).mean(-1), sliding_windows(x, long).mean(-1), strength, half], -1)
 
 
 def _fake(prices: Tensor) -> Tensor:

@@ -1,13 +1,45 @@
-"""Backward pass of `technical_indicators`: the gradient of the prices in one forward and one reverse pass."""
+"""Backward pass of `technical_indicators`, and the parts of the relative strength index (RSI) that both compute."""
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from torchcommodity.opkit import Cases, Op, Sample, has_float64, vjp, widest
-from torchcommodity.ops._rolling.overlap import overlap_add
+from torchcommodity.ops._rolling.window import overlap_add, sliding_windows
 from torchcommodity.ops._rolling.window_sum import window_sum, window_sum_ahead
 from torchcommodity.ops._scan.linear_recurrence import linear_recurrence
-from torchcommodity.ops._technical.technical_averages import averages, carry_factor, changes, shift, windows
+
+
+def changes(x: Tensor, mode: str) -> tuple[Tensor, Tensor]:
+    """Changes from the last price, zero where undefined, and where they are defined.
+
+    "simple" requires a price in the previous row; "wilder" takes the last one before a gap.
+    """
+    finite = x.isfinite()
+    last = linear_recurrence((~finite).to(x), x.where(finite, 0))
+    has_last = finite if mode == "simple" else finite.cumsum(-2) > 0
+    valid = finite & (shift(has_last.to(x)) > 0)  # as a number: Inductor does not compile a padded bool
+    return (x - shift(last)).where(valid, 0), valid
+
+
+def shift(x: Tensor) -> Tensor:
+    """x_{t-1}, zero in the first row."""
+    return pad(x, (0, 0, 1, 0))[..., :-1, :]
+
+
+def carry_factor(valid: Tensor, rsi: int, dtype: torch.dtype) -> Tensor:
+    """Factor of the previous Wilder average: 1 for the first `rsi` changes and where there is no change."""
+    return 1 - (valid & (valid.cumsum(-2) > rsi)).to(dtype) / rsi
+
+
+def averages(change: Tensor, valid: Tensor, rsi: int, mode: str) -> tuple[Tensor, Tensor, Tensor]:
+    """Average gain and average loss per step, and where they are defined."""
+    moves = torch.stack([change.clamp(min=0), -change.clamp(max=0)]) / rsi
+    if mode == "simple":
+        gains, losses = window_sum(moves, rsi)
+        return gains, losses, window_sum(valid.to(torch.int64), rsi) == rsi
+    gains, losses = linear_recurrence(carry_factor(valid, rsi, moves.dtype), moves)
+    return gains, losses, valid.cumsum(-2) >= rsi
 
 
 def _reference(prices: Tensor, grad: Tensor, short: int, long: int, rsi: int, band: int, mode: str) -> Tensor:
@@ -21,7 +53,7 @@ def _reference(prices: Tensor, grad: Tensor, short: int, long: int, rsi: int, ba
         g.where(window_sum(finite.to(x), window) == window, 0) / window
         for g, window in ((g_short, short), (g_long, long), (g_half, band))
     )
-    rows = windows(x, band).nan_to_num(0.0)
+    rows = sliding_windows(x, band).nan_to_num(0.0)
     variance = (rows - rows[..., :1]).var(-1, correction=0)
     weight = torch.where(variance > 0, 2 * g_half * variance.where(variance > 0, 1).rsqrt(), 0)
     dx = window_sum_ahead(g_short, short) + window_sum_ahead(g_long, long)

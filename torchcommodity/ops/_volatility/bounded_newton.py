@@ -60,7 +60,10 @@ def minimize(
     """
     index = torch.arange(len(x), device=x.device) if index is None else index
     x = x.expand(len(index), -1).contiguous()
-    state = _initial_state(objective, x, bounds, limits, index)
+    one, zero = torch.ones_like(x[:, 0]), torch.zeros_like(index)
+    barrier = 0.1 * one
+    dual = barrier.unsqueeze(1) / (x @ bounds.T - limits)
+    state = Iterates(index, x, *objective(x, index), dual, barrier, one, zero - 1, zero)
     rows, result = torch.arange(len(index), device=x.device), state
     for _ in range(max_iterations):
         active = state.status < 0
@@ -77,13 +80,6 @@ def merge_better(state: Iterates, retry: Iterates) -> Iterates:
     """`state` of all problems, with those of `retry` that reached a lower value."""
     lower = retry.at(retry.value < state.value[retry.index])
     return state.put(lower.index, lower)
-
-
-def _initial_state(objective: Objective, x: Tensor, bounds: Tensor, limits: Tensor, index: Tensor) -> Iterates:
-    one, zero = torch.ones_like(x[:, 0]), torch.zeros_like(index)
-    barrier = 0.1 * one
-    dual = barrier.unsqueeze(1) / (x @ bounds.T - limits)
-    return Iterates(index, x, *objective(x, index), dual, barrier, one, zero - 1, zero)
 
 
 def _iterate(objective: Objective, state: Iterates, bounds: Tensor, limits: Tensor) -> Iterates:
@@ -113,11 +109,9 @@ def _iterate(objective: Objective, state: Iterates, bounds: Tensor, limits: Tens
     next_state = Iterates(state.index, x, value, new_gradient, hessian, dual, barrier, damping, status, iterations)
     iterations = state.iterations + (status < 0)
     retry = replace(state, damping=state.damping / 2, status=status, iterations=iterations)
-    return Iterates(*(_where(accepted, getattr(next_state, f.name), getattr(retry, f.name)) for f in fields(state)))
-
-
-def _where(mask: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    return torch.where(mask.reshape(-1, *(1,) * (x.dim() - 1)), x, y)
+    pairs = [(getattr(next_state, field.name), getattr(retry, field.name)) for field in fields(state)]
+    masks = [accepted.reshape(-1, *(1,) * (new.dim() - 1)) for new, _ in pairs]
+    return Iterates(*(torch.where(mask, new, old) for mask, (new, old) in zip(masks, pairs)))
 
 
 def _max_step(x: Tensor, direction: Tensor) -> Tensor:

@@ -8,7 +8,8 @@ from torch import Tensor
 
 from torchcommodity.opkit import Cases, Op, Sample, vjp
 from torchcommodity.ops._scan.linear_recurrence import operator as recur
-from torchcommodity.ops._volatility.parameters import float64_constant, lead
+from torchcommodity.ops._scan.linear_recurrence_backward import next_rows
+from torchcommodity.ops._volatility.parameters import float64_constant
 
 MEAN_ABSOLUTE = math.sqrt(2 / math.pi)  # E|z| of a standard normal variable
 
@@ -32,7 +33,7 @@ def _reference(
     observed = ~returns.isnan()
     z = torch.where(observed, returns, 0) / h.sqrt()
     slope, d_x = beta - (alpha * z.abs() + gamma * z) / 2, h * grad
-    adjoint = recur(lead(slope).flip(-2), lead(d_x).flip(-2), None).flip(-2)
+    adjoint = recur(next_rows(slope).flip(-2), next_rows(d_x).flip(-2), None).flip(-2)
     size = torch.where(observed, z.abs() - float64_constant(h, MEAN_ABSOLUTE), 0)
     sums = [(adjoint * x).sum(-2, keepdim=True) for x in (torch.ones_like(h), size, h.log(), z)]
     d_returns = [adjoint * (alpha * z.sign() + gamma) * observed / h.sqrt()] if needs_returns else []

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from torchcommodity.opkit.arguments import check_panel, raise_invalid
 from torchcommodity.ops._volatility import bounded_newton
-from torchcommodity.ops._volatility.estimation_device import to_float64, to_panel
+from torchcommodity.ops._volatility.estimation_device import of_all_problems, to_float64, to_panel
 from torchcommodity.ops._volatility.garch_likelihood import Likelihood, derivatives_by_inverse_nu
 
 MESSAGES = (
@@ -96,31 +96,26 @@ def garch_fit(
     batch, assets = returns.shape[:-2], returns.shape[-1]
     panel = to_float64(returns).movedim(-2, 0).reshape(returns.shape[-2], math.prod(batch) * assets)
     model = Likelihood(asymmetric, distribution == "t")
-    fit = {name: x.reshape(*batch, assets) for name, x in to_panel(_fit(panel, model), returns).items()}
-    errors = {name: fit.pop(f"error_{name}") for name in model.names}
-    return GarchFit(**fit, standard_error=errors)
-
-
-def _fit(returns: Tensor, model: Likelihood) -> dict[str, Tensor]:
-    """The fields of `GarchFit` (n,) for a panel (T, n)."""
-    panel, scale, backcast, count, status = _prepare(returns, len(model.names))
+    panel, scale, backcast, count, status = _prepare(panel, len(model.names))
     valid = (status < 0).nonzero().squeeze(1)
     fit = _maximize(panel[:, valid], backcast[valid], count[valid], model)
     fit["omega"], fit["error_omega"] = (fit[x] * scale[valid] ** 2 for x in ("omega", "error_omega"))
     fit["initial"] = fit["initial"] * scale[valid] ** 2
     fit["loglikelihood"] = fit["loglikelihood"] - count[valid] * scale[valid].log()
-    result = {name: torch.full_like(scale, torch.nan).index_copy(0, valid, x) for name, x in fit.items()}
-    status = torch.where(status < 0, result.pop("status").nan_to_num(0).long(), status)
-    iterations = result.pop("iterations").nan_to_num(0).long()
-    return result | {"status": status, "converged": status == 0, "iterations": iterations}
+    fit = to_panel(of_all_problems(fit, valid, status, scale), returns)
+    fit = {name: x.reshape(*batch, assets) for name, x in fit.items()}
+    errors = {name: fit.pop(f"error_{name}") for name in model.names}
+    return GarchFit(**fit, standard_error=errors)
 
 
 def _prepare(returns: Tensor, parameters: int) -> tuple[Tensor, ...]:
     """The panel at unit scale, each series from its first return on; scale, backcast, count; status, -1 if valid."""
     missing = returns.isnan()
     any_missing = bool(missing.any())  # most panels have none: skip the passes that handle them
-    if any_missing:
-        returns, missing = _from_first_return(returns, missing)
+    if any_missing:  # each series moves up to start with its first return, and NaN fills the end
+        rows = torch.arange(len(returns), device=returns.device).unsqueeze(1) + missing.int().argmin(0)
+        returns = torch.where(rows < len(returns), returns.gather(0, rows.clamp(max=len(returns) - 1)), torch.nan)
+        missing = returns.isnan()
     count = len(returns) - missing.sum(0)
     filled = torch.where(missing, 0, returns) if any_missing else returns
     scale = (filled.square().sum(0) / count.clamp(min=1)).sqrt()
@@ -134,14 +129,6 @@ def _prepare(returns: Tensor, parameters: int) -> tuple[Tensor, ...]:
     unit = returns / torch.where(scale > 0, scale, 1)
     backcast = (weights * filled[:75].square()).sum(0) / weights.sum(0) / scale**2
     return unit, scale, backcast, count, status
-
-
-def _from_first_return(returns: Tensor, missing: Tensor) -> tuple[Tensor, Tensor]:
-    """Shift each series up so that it starts with its first return, and pad it with NaN at the end."""
-    steps = len(returns)
-    rows = torch.arange(steps, device=returns.device).unsqueeze(1) + missing.int().argmin(0)
-    returns = torch.where(rows < steps, returns.gather(0, rows.clamp(max=steps - 1)), torch.nan)
-    return returns, returns.isnan()
 
 
 def _maximize(panel: Tensor, backcast: Tensor, count: Tensor, model: Likelihood) -> dict[str, Tensor]:

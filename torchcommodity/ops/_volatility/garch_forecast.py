@@ -9,8 +9,9 @@ from torch.nn.functional import pad
 
 from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
 from torchcommodity.ops._scan.linear_recurrence import operator as recur
+from torchcommodity.ops._scan.linear_recurrence_backward import previous_rows
 from torchcommodity.ops._volatility.garch_variance import garch_variance
-from torchcommodity.ops._volatility.parameters import broadcast_parameter, lag
+from torchcommodity.ops._volatility.parameters import broadcast_parameter
 
 
 class GarchForecast(NamedTuple):
@@ -64,7 +65,13 @@ def garch_forecast(
         tensor([1.3000, 2.5700, 3.8130])
     """
     check_panel("garch_forecast", returns=returns)
-    steps = _steps(horizon)
+    expected = "horizon must be an int >= 1 or a sequence of them"
+    if not isinstance(horizon, (int, Sequence)):
+        raise_invalid("garch_forecast", expected, TypeError, horizon=horizon)
+    steps = list(range(1, horizon + 1)) if isinstance(horizon, int) else list(horizon)
+    if not steps:
+        raise_invalid("garch_forecast", expected, horizon=horizon)
+    check_integer("garch_forecast", 1, **{f"horizon[{i}]": step for i, step in enumerate(steps)})
     next_h = garch_variance(pad(returns, (0, 0, 0, 1)), omega, alpha, beta, gamma, initial)[..., 1:, :].unsqueeze(-2)
     arguments = {"omega": omega, "alpha": alpha, "beta": beta, "gamma": 0.0 if gamma is None else gamma}
     omega, alpha, beta, gamma = (
@@ -85,18 +92,7 @@ def _factors(persistence: Tensor, max_step: int) -> tuple[Tensor, ...]:
     """
     p = persistence.unsqueeze(-2).expand(*persistence.shape[:-1], max_step, persistence.shape[-1])
     one, zero = torch.ones_like(persistence), torch.zeros_like(persistence)
-    power = lag(recur(p, torch.zeros_like(p), one), one)
+    power = previous_rows(recur(p, torch.zeros_like(p), one), one)
     power_sum = recur(torch.ones_like(p), power, None)  # 1, 1 + p, ...
-    geometric = lag(power_sum, zero)
+    geometric = previous_rows(power_sum, zero)
     return power, geometric, power_sum, recur(torch.ones_like(p), geometric, None)
-
-
-def _steps(horizon: int | Sequence[int]) -> list[int]:
-    expected = "horizon must be an int >= 1 or a sequence of them"
-    if not isinstance(horizon, (int, Sequence)):
-        raise_invalid("garch_forecast", expected, TypeError, horizon=horizon)
-    steps = list(range(1, horizon + 1)) if isinstance(horizon, int) else list(horizon)
-    if not steps:
-        raise_invalid("garch_forecast", expected, horizon=horizon)
-    check_integer("garch_forecast", 1, **{f"horizon[{i}]": step for i, step in enumerate(steps)})
-    return steps

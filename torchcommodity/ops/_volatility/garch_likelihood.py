@@ -82,7 +82,9 @@ class Likelihood:
         y = garch_score(panel, self.parameters(x), backcast, tail, self.asymmetric, derivatives).T
         pairs = size * (size + 1) // 2
         value, gradient, information, outer = y.split([1, size, pairs, pairs], 1)
-        information, outer = (_symmetric(triangle, size) for triangle in (information, outer))
+        # upper triangles, stored by columns
+        index = [[max(i, j) * (max(i, j) + 1) // 2 + min(i, j) for j in range(size)] for i in range(size)]
+        information, outer = (x[:, torch.tensor(index, device=x.device)] for x in (information, outer))
         if self.student:
             information[:, -1, -1] -= count * curvature
         return [value.squeeze(1) + count * constant, gradient, information, outer]
@@ -103,9 +105,3 @@ def _student_constant(nu: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     constant = upper.lgamma() - lower.lgamma() - (math.pi * excess).log() / 2
     slope = (upper.digamma() - lower.digamma() - 1 / excess) / 2
     return constant, slope, (upper.polygamma(1) - lower.polygamma(1)) / 4 + 1 / (2 * excess**2)
-
-
-def _symmetric(triangle: Tensor, size: int) -> Tensor:
-    """(n, size, size) from upper triangles (n, size (size + 1) / 2) stored by columns."""
-    index = [[max(i, j) * (max(i, j) + 1) // 2 + min(i, j) for j in range(size)] for i in range(size)]
-    return triangle[:, torch.tensor(index, device=triangle.device)]

@@ -52,16 +52,12 @@ def _reference(
             + d_slope.unsqueeze(-2) * dh.unsqueeze(-3)
             + d_slope.unsqueeze(-3) * dh.unsqueeze(-2)
         )
-        squares = [torch.where(observed, x * x * sign, h * share) for sign, share in zip(_signs(x, alphas), shares)]
+        applies = [(x >= 0).to(x), (x < 0).to(x)] if asymmetric else [one]  # 1 where an alpha applies to the return
+        squares = [torch.where(observed, x * x * a, h * share) for a, share in zip(applies, shares)]
         dh = torch.stack([one, *squares, h], -2) + slope.unsqueeze(-2) * dh
         weight = torch.where(x < 0, alpha_negative, alpha)
         h = omega + torch.where(observed, weight * x * x + beta * h, persistence * h)
     return _pack(sums, returns, size + (tail is not None), derivatives)
-
-
-def _signs(x: Tensor, alphas: int) -> list[Tensor]:
-    """For each alpha, 1 where it applies to the return."""
-    return [torch.ones_like(x)] if alphas == 1 else [(x >= 0).to(x), (x < 0).to(x)]
 
 
 def _row(z2: Tensor, tail: Tensor | None, observed: Tensor) -> tuple[Tensor, Tensor, Tensor, list[Tensor]]:

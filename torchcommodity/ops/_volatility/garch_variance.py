@@ -6,10 +6,11 @@ from torch.nn.functional import pad
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Past, Sample, live
 from torchcommodity.ops._scan.linear_recurrence import operator as recur
+from torchcommodity.ops._scan.linear_recurrence_backward import previous_rows
 from torchcommodity.ops._volatility.arch_oracle import arch_variance
 from torchcommodity.ops._volatility.garch_variance_backward import operator as backward
 from torchcommodity.ops._volatility.garch_variance_backward import row_terms
-from torchcommodity.ops._volatility.parameters import Parameter, check_parameters, lag
+from torchcommodity.ops._volatility.parameters import Parameter, check_parameters
 
 
 def _update(past: Past, returns: Tensor, **arguments: Parameter) -> Tensor:
@@ -144,7 +145,7 @@ def _jvp(
     d_next = d_next + d_omega.unsqueeze(-2) + d_beta.unsqueeze(-2) * output
     d_next = d_next + 2 * weight * r * d_returns.masked_fill(returns.isnan(), 0)
     slope = beta.unsqueeze(-2) + weight * missing
-    d_h: Tensor = recur(lag(slope, torch.zeros_like(beta)), lag(d_next, d_initial), None)
+    d_h: Tensor = recur(previous_rows(slope, torch.zeros_like(beta)), previous_rows(d_next, d_initial), None)
     return d_h
 
 
@@ -153,7 +154,7 @@ def _decomposition(
 ) -> Tensor:
     missing, r, _, weight = row_terms(returns, alpha, gamma)
     slope, intercept = beta.unsqueeze(-2) + weight * missing, omega.unsqueeze(-2) + weight * r * r
-    h: Tensor = recur(lag(slope, torch.zeros_like(beta)), lag(intercept, initial), None)
+    h: Tensor = recur(previous_rows(slope, torch.zeros_like(beta)), previous_rows(intercept, initial), None)
     return h
 
 

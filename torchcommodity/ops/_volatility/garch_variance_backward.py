@@ -7,7 +7,7 @@ from torch import Tensor
 
 from torchcommodity.opkit import Cases, Op, Sample, vjp
 from torchcommodity.ops._scan.linear_recurrence import operator as recur
-from torchcommodity.ops._volatility.parameters import lead
+from torchcommodity.ops._scan.linear_recurrence_backward import next_rows
 
 
 def row_terms(returns: Tensor, alpha: Tensor, gamma: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -36,7 +36,7 @@ def _reference(
     unknown = h.isnan()
     grad, h = grad.masked_fill(unknown, 0), h.masked_fill(unknown, 0)
     slope = beta.unsqueeze(-2) + weight * missing
-    adjoint = recur(lead(slope).flip(-2), lead(grad).flip(-2), None).flip(-2)
+    adjoint = recur(next_rows(slope).flip(-2), next_rows(grad).flip(-2), None).flip(-2)
     square = r * r + missing * h
     sums = [(adjoint * x).sum(-2, keepdim=True) for x in (torch.ones_like(h), square, h, negative * square)]
     d_returns = [2 * adjoint * weight * r] if needs_returns else []

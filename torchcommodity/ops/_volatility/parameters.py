@@ -46,16 +46,6 @@ def broadcast_parameter(operator: str, returns: Tensor, name: str, value: Tensor
         raise_invalid(operator, f"{name} must broadcast to (..., N)", **{name: value}, returns=returns)
 
 
-def lead(x: Tensor) -> Tensor:
-    """x_{t+1}, and zero in the last row."""
-    return torch.cat([x[..., 1:, :], torch.zeros_like(x[..., :1, :])], -2)
-
-
-def lag(x: Tensor, initial: Tensor) -> Tensor:
-    """x_{t-1}, and `initial` (..., N) in the first row."""
-    return torch.cat([initial.unsqueeze(-2), x], -2)[..., : x.shape[-2], :]
-
-
 def float64_constant(like: Tensor, number: float) -> Tensor:
     """`number` in full precision, also after ONNX export, which stores Python floats as float32: as a sum of two."""
     rounded = float(np.float32(number))

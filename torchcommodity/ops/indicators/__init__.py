@@ -119,7 +119,6 @@ from torchcommodity.ops.indicators._overlap import (
     wma,
     zlema,
 )
-from torchcommodity.ops.indicators._percentile import percentile
 from torchcommodity.ops.indicators._price import HeikinAshi, avgprice, ha, medprice, typprice, wclprice
 from torchcommodity.ops.indicators._rates import bop, mom, roc, rocp, rocr, rocr100
 from torchcommodity.ops.indicators._statistic import (
@@ -130,15 +129,15 @@ from torchcommodity.ops.indicators._statistic import (
     linearreg_angle,
     linearreg_intercept,
     linearreg_slope,
+    percentile,
     percentrank,
     stddev,
     tsf,
     var,
 )
 from torchcommodity.ops.indicators._stochastic import KDJ, SMI, Stoch, StochF, kdj, smi, stoch, stochf, stochrsi, willr
-from torchcommodity.ops.indicators._stops import sar, sarext
+from torchcommodity.ops.indicators._stops import SuperTrend, sar, sarext, supertrend
 from torchcommodity.ops.indicators._strength import cmo, cmou, imi, mfi, rsi
-from torchcommodity.ops.indicators._supertrend import SuperTrend, supertrend
 from torchcommodity.ops.indicators._trend import Aroon, Fractal, Vortex, aroon, aroonosc, er, fractal, vhf, vortex
 from torchcommodity.ops.indicators._volatility import adr, atr, cvi, massi, natr, rvi, trange
 from torchcommodity.ops.indicators._volume import ad, adosc, cmf, efi, marketfi, obv, wad
