@@ -5,10 +5,11 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Past, Sample, live
-from torchcommodity.opkit.arguments import as_parameter, check_panel, check_values, raise_invalid
+from torchcommodity.opkit.arguments import check_panel, check_values, raise_invalid
 from torchcommodity.ops._correlation.dcc_correlation_backward import operator as backward
 from torchcommodity.ops._correlation.dcc_correlation_backward import split_gradients
 from torchcommodity.ops._correlation.sweep import regress, sweep, symmetric
+from torchcommodity.ops._volatility.parameters import broadcast_parameter
 
 Parameter = Tensor | float
 
@@ -96,7 +97,9 @@ def check_parameters(
     if not z.shape[-1]:
         raise_invalid(name, "z must have at least one series", z=z)
     arguments = {"a": a, "b": b, "target": target} | ({} if initial is None else {"initial": initial})
-    tensors = {key: _broadcast(name, z, key, value) for key, value in arguments.items()}
+    number, matrix = ("(...)", z.shape[:-2]), ("(..., N, N)", (*z.shape[:-2], z.shape[-1], z.shape[-1]))
+    axes = {"a": number, "b": number, "target": matrix, "initial": matrix}
+    tensors = {key: broadcast_parameter(name, key, value, *axes[key], z=z) for key, value in arguments.items()}
     rules = {"a must be >= 0": tensors["a"] >= 0, "b must be >= 0": tensors["b"] >= 0}
     rules["a + b must be < 1"] = tensors["a"] + tensors["b"] < 1
     for key in ("target", "initial"):
@@ -106,19 +109,6 @@ def check_parameters(
     start = tensors["initial" if initial is not None else "target"]
     weights = torch.stack([tensors["a"], tensors["b"]], -1)
     return [weights, tensors["target"], torch.where(valid[..., None, None], start, torch.nan)]
-
-
-def _broadcast(operator: str, z: Tensor, name: str, value: Parameter) -> Tensor:
-    """`value` for z (..., T, N) as (...), or as (..., N, N) for a matrix; at least float32."""
-    is_matrix, assets = name in ("target", "initial"), z.shape[-1]
-    axes, shape = ("(..., N, N)", (*z.shape[:-2], assets, assets)) if is_matrix else ("(...)", tuple(z.shape[:-2]))
-    if not isinstance(value, (Tensor, float, int)):
-        raise_invalid(operator, f"{name} must be a number or a Tensor {axes}", TypeError, **{name: value})
-    tensor = as_parameter(value, torch.promote_types(z.dtype, torch.float32), z.device)
-    try:
-        return tensor.expand(shape)
-    except RuntimeError:
-        raise_invalid(operator, f"{name} must broadcast to {axes}", **{name: value}, z=z)
 
 
 def _is_covariance(matrix: Tensor, argument: Parameter) -> Tensor:

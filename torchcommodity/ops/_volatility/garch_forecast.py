@@ -74,8 +74,10 @@ def garch_forecast(
     check_integer("garch_forecast", 1, **{f"horizon[{i}]": step for i, step in enumerate(steps)})
     next_h = garch_variance(pad(returns, (0, 0, 0, 1)), omega, alpha, beta, gamma, initial)[..., 1:, :].unsqueeze(-2)
     arguments = {"omega": omega, "alpha": alpha, "beta": beta, "gamma": 0.0 if gamma is None else gamma}
+    shape = (*returns.shape[:-2], returns.shape[-1])
     omega, alpha, beta, gamma = (
-        broadcast_parameter("garch_forecast", returns, name, x) for name, x in arguments.items()
+        broadcast_parameter("garch_forecast", name, x, "(..., N)", shape, returns=returns)
+        for name, x in arguments.items()
     )
     factors = _factors(alpha + gamma / 2 + beta, max(steps))
     power, geometric, power_sum, geometric_sum = (x[..., [k - 1 for k in steps], :].unsqueeze(-3) for x in factors)

@@ -10,7 +10,7 @@ from torch import Tensor
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Past, Sample, has_float64, has_kernel, live
 from torchcommodity.opkit.arguments import check_panel, check_values, raise_invalid
 from torchcommodity.ops._scan.matrix_recurrence import operator as recur
-from torchcommodity.ops._volatility.parameters import float64_constant
+from torchcommodity.ops._volatility.parameters import broadcast_parameter, float64_constant
 
 
 class HamiltonFilter(NamedTuple):
@@ -105,21 +105,17 @@ def _parameters(
         raise_invalid("hamilton_filter", "mean must be a Tensor (..., K, N)", TypeError, mean=mean)
     regimes, arguments = mean.shape[-2], {"mean": mean, "variance": variance, "transition": transition}
     arguments |= {} if initial is None else {"initial": initial}
-    tensors = {name: _broadcast(returns, name, x, regimes) for name, x in arguments.items()}
+    batch, assets = returns.shape[:-2], returns.shape[-1]
+    axes = dict.fromkeys(arguments, ("(..., K, N)", (*batch, regimes, assets)))
+    axes["transition"] = ("(..., K, K, N)", (*batch, regimes, regimes, assets))
+    tensors = {
+        name: broadcast_parameter("hamilton_filter", name, x, *axes[name], returns=returns)
+        for name, x in arguments.items()
+    }
     start, rules = _initial_probability(**tensors, tolerance=max(1e-4, 2 * torch.finfo(transition.dtype).eps))
     valid = check_values("hamilton_filter", rules, **tensors, returns=returns)
     variance = torch.where(valid.unsqueeze(-2), tensors["variance"], 1)
     return [tensors["mean"], variance, tensors["transition"], torch.where(valid.unsqueeze(-2), start, torch.nan)]
-
-
-def _broadcast(returns: Tensor, name: str, value: Tensor, regimes: int) -> Tensor:
-    axes = (regimes, regimes) if name == "transition" else (regimes,)
-    dtype = torch.promote_types(returns.dtype, torch.float32)
-    try:
-        return value.to(returns.device, dtype).expand(*returns.shape[:-2], *axes, returns.shape[-1])
-    except RuntimeError:
-        shape = "(..., K, K, N)" if name == "transition" else "(..., K, N)"
-        raise_invalid("hamilton_filter", f"{name} must broadcast to {shape}", **{name: value}, returns=returns)
 
 
 def _initial_probability(

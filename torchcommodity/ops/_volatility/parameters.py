@@ -1,6 +1,6 @@
 """Parameters (..., N) of the volatility models, and small panel helpers that their formulas share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -28,22 +28,32 @@ def check_parameters(
     check_panel(operator, returns=returns)
     arguments = {"omega": omega, "alpha": alpha, "beta": beta, "gamma": 0.0 if gamma is None else gamma}
     arguments["initial"] = initial
-    tensors = {name: broadcast_parameter(operator, returns, name, x) for name, x in arguments.items() if x is not None}
+    shape = (*returns.shape[:-2], returns.shape[-1])
+    tensors = {
+        name: broadcast_parameter(operator, name, x, "(..., N)", shape, returns=returns)
+        for name, x in arguments.items()
+        if x is not None
+    }
     start, rules = initialize(**tensors)
     valid = check_values(operator, rules, **arguments, returns=returns)
     return [*list(tensors.values())[:4], torch.where(valid, start, torch.nan)]
 
 
-def broadcast_parameter(operator: str, returns: Tensor, name: str, value: Tensor | float) -> Tensor:
-    """`value` as (..., N) for `returns` (..., T, N), at least float32: float16 cannot hold a daily variance."""
+def broadcast_parameter(
+    operator: str, name: str, value: Tensor | float, axes: str, shape: Sequence[int], **panel: Tensor
+) -> Tensor:
+    """`value` in the `shape` that the message calls `axes`, such as "(..., N)", on the device of the panel.
+
+    At least float32: float16 cannot hold a daily variance.
+    """
+    (like,) = panel.values()
     if not isinstance(value, (Tensor, float, int)):
-        raise_invalid(operator, f"{name} must be a number or a Tensor (..., N)", TypeError, **{name: value})
-    dtype = torch.promote_types(returns.dtype, torch.float32)
-    tensor = as_parameter(value, dtype, returns.device)
+        raise_invalid(operator, f"{name} must be a number or a Tensor {axes}", TypeError, **{name: value})
+    tensor = as_parameter(value, torch.promote_types(like.dtype, torch.float32), like.device)
     try:
-        return tensor.expand(*returns.shape[:-2], returns.shape[-1])
+        return tensor.expand(shape)
     except RuntimeError:
-        raise_invalid(operator, f"{name} must broadcast to (..., N)", **{name: value}, returns=returns)
+        raise_invalid(operator, f"{name} must broadcast to {axes}", **{name: value}, **panel)
 
 
 def float64_constant(like: Tensor, number: float) -> Tensor:

@@ -63,17 +63,24 @@ from torchcommodity.ops.series._pointwise import (
 )
 from torchcommodity.ops.series._recursive import ema, exponential, recur, recurrence, rma
 from torchcommodity.ops.series._settings import Period, Seed, Smoothing
-from torchcommodity.ops.series._time import change, count, cumsum, forward_fill, lag, previous, row_number, skip
-from torchcommodity.ops.series._windows import (
+from torchcommodity.ops.series._time import (
     age_weighted_sum,
+    change,
+    count,
     covariance,
+    cumsum,
+    forward_fill,
     highest,
+    lag,
     lowest,
     mean_absolute_deviation,
+    previous,
     products,
     rank,
+    row_number,
     since_highest,
     since_lowest,
+    skip,
     sma,
     std,
     total,

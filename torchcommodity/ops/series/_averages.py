@@ -7,8 +7,7 @@ from torch import Tensor
 from torchcommodity.ops.series._pointwise import divide, maximum, minimum
 from torchcommodity.ops.series._recursive import ema, recurrence
 from torchcommodity.ops.series._settings import Period, Seed
-from torchcommodity.ops.series._time import lag, previous
-from torchcommodity.ops.series._windows import age_weighted_sum, sma, total, wma
+from torchcommodity.ops.series._time import age_weighted_sum, lag, previous, sma, total, wma
 
 
 def trima(x: Tensor, timeperiod: int) -> Tensor:

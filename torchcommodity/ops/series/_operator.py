@@ -44,13 +44,15 @@ class Operator(Generic[P, R]):
         self._absent = [None] * (MAX_INPUTS - len(self.panel_names))
         self._programs: dict[tuple[Any, ...], str] = {}  # by the settings as they stand in a call
         program_of = functools.cache(self._traced)
-        # torch.compile calls it instead of tracing it, and takes a plain function only
-        self._trace = assume_constant_result(lambda *key: program_of(*key))
+
+        def trace(*key: Any) -> str:  # torch.compile calls it instead of tracing it, and takes a plain function only
+            return program_of(*key)
 
         @functools.wraps(formula)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
             return self(*args, **kwargs)
 
+        self._trace = assume_constant_result(trace)
         self._live: LiveFunction[P, R] = live(self._continue, panels=len(self.panel_names))(call)
         if not self.panel_names or self.panel_names != [*self._signature.parameters][: len(self.panel_names)]:
             expected = "the first parameters, at least one, must be annotated Tensor, the panels"
@@ -176,7 +178,7 @@ class Operator(Generic[P, R]):
         self._check_settings(complete)
         return complete
 
-    def _check_panels(self, panels: dict[str, Tensor]) -> None:
+    def _check_panels(self, panels: dict[str, Any]) -> None:
         check_panel(self.__name__, **panels)
         first, *others = panels.values()
         for panel in others:

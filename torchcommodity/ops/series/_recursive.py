@@ -9,7 +9,7 @@ from torchcommodity.opkit.arguments import raise_invalid
 from torchcommodity.ops.series._expression import Loop, Node, Number, Series, as_node, statement
 from torchcommodity.ops.series._pointwise import ceil, where
 from torchcommodity.ops.series._settings import Period, Seed, Smoothing
-from torchcommodity.ops.series._windows import sma
+from torchcommodity.ops.series._time import sma
 
 
 def recurrence(decay: Tensor | Number, step: Tensor | Number, initial: Tensor | Number = 0.0) -> Tensor:
