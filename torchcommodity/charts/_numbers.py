@@ -13,12 +13,12 @@ def quoted_decimals(prices: np.ndarray) -> int:
     >>> quoted_decimals(np.array([71.23, 70.9, np.nan])), quoted_decimals(np.array([2.614, 2.557]))
     (2, 3)
     """
-    known = prices[np.isfinite(prices)]
-    if not known.size:  # nothing to see: as many as a forecast may have
+    finite = prices[np.isfinite(prices)]
+    if not finite.size:  # nothing to see: as many as a forecast may have
         return MAX_DECIMALS
     for decimals in range(MAX_DECIMALS):
-        exact = np.abs(known - known.round(decimals)) <= TOLERANCE * np.abs(known)
-        if exact.sum() >= SAMPLE * known.size:
+        exact = np.abs(finite - finite.round(decimals)) <= TOLERANCE * np.abs(finite)
+        if exact.sum() >= SAMPLE * finite.size:
             return decimals
     return MAX_DECIMALS
 

@@ -103,8 +103,8 @@ def backtest_span(panel: Panel, first_year: int | None = None) -> tuple[list[str
     """
     year_of_row, frequency = calendar_years(panel.dates), panel.frequency
     years, rows = np.unique(year_of_row, return_counts=True)
-    tested = rows > MIN_ROWS[frequency]
-    last = int(years[tested][-1] if tested.any() else years[-1])
+    long_years = rows > MIN_ROWS[frequency]
+    last = int(years[long_years][-1] if long_years.any() else years[-1])
     first_prices = (panel.values.plain().numpy() > 0).argmax(0)
     starts = {symbol: int(year_of_row[row]) for symbol, row in zip(panel.symbols, first_prices)}
     symbols = [s for s, year in starts.items() if year + TRAIN_YEARS <= (last if first_year is None else first_year)]

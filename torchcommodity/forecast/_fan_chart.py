@@ -68,12 +68,12 @@ def interpolate_quantiles(log_returns: Tensor, horizons: Sequence[int], rows: Se
     if outside:
         raise ValueError(f"interpolate_quantiles: rows must lie between 0 and {horizons[-1]}; got {outside[0]}")
     knots = torch.tensor([0, *horizons], dtype=torch.float64).sqrt()
-    known = torch.cat([torch.zeros_like(log_returns[:1]), log_returns])  # (1 + H, ..., Q)
+    curve = torch.cat([torch.zeros_like(log_returns[:1]), log_returns])  # (1 + H, ..., Q)
     times = torch.tensor(list(rows), dtype=torch.float64).sqrt()
     right = torch.searchsorted(knots, times).clamp(min=1)
-    weight = ((times - knots[right - 1]) / (knots[right] - knots[right - 1])).to(known.dtype)
+    weight = ((times - knots[right - 1]) / (knots[right] - knots[right - 1])).to(curve.dtype)
     # a quantile at a horizon is exact: lerp returns its end point for a weight of 1
-    return torch.lerp(known[right - 1], known[right], weight.reshape(-1, *[1] * (known.ndim - 1)))
+    return torch.lerp(curve[right - 1], curve[right], weight.reshape(-1, *[1] * (curve.ndim - 1)))
 
 
 def draw_fan(
@@ -81,16 +81,16 @@ def draw_fan(
 ) -> Chart:
     """Recent prices of symbol n of a panel, the median and the `intervals` of its forecast, and its rolls."""
     origin, prices = str(fan.dates[0]), history.values.plain()[:, n].numpy()
-    quoted, known = quoted_decimals(prices), np.isfinite(prices)  # the line connects across missing prices
+    quoted, has_price = quoted_decimals(prices), np.isfinite(prices)  # the line connects across missing prices
     traces = _bands(fan, levels)
-    past = line_trace(list(map(str, history.dates[known])), prices[known], INK, "price", digits=6)
+    past = line_trace(list(map(str, history.dates[has_price])), prices[has_price], INK, "price", digits=6)
     traces.append({**past, "legendrank": 1, "hovertemplate": f"%{{y:,.{quoted}f}}"})
     if 0.5 in level_index(levels):
         traces.append(_median(fan, horizons, levels, forecast_decimals(last, quoted)))
     if (rolls := _rolls(fan, levels, history, n))["x"]:
         traces.append(rolls)
-    shown = np.concatenate([prices[known], fan.prices.ravel()])
-    is_log = bool(shown.min() > 0 and shown.max() > LOG_RATIO * shown.min())
+    prices_in_view = np.concatenate([prices[has_price], fan.prices.ravel()])
+    is_log = bool(prices_in_view.min() > 0 and prices_in_view.max() > LOG_RATIO * prices_in_view.min())
     title = escape(unit or "price") + ", log scale" * is_log
     layout = chart_layout(xaxis={"type": "date"}, yaxis={"title": {"text": title}} | (log_axis() if is_log else {}))
     label = {
@@ -139,10 +139,12 @@ def _median(fan: Fan, horizons: Sequence[int], levels: Sequence[float], decimals
 def _rolls(fan: Fan, levels: Sequence[float], history: Panel, n: int) -> Chart:
     """Marks on the line of prices, and on the median for rolls to come."""
     prices, index = history.values.plain()[:, n].numpy(), level_index(levels)
-    known = np.isfinite(prices) & (history.dates <= fan.dates[0])  # zero and negative prices may follow the last one
-    days = np.concatenate([history.dates[known], fan.dates[1:]])
+    has_price = np.isfinite(prices) & (
+        history.dates <= fan.dates[0]
+    )  # zero and negative prices may follow the last one
+    days = np.concatenate([history.dates[has_price], fan.dates[1:]])
     middle = fan.prices[:, index[0.5]] if 0.5 in index else fan.prices.mean(1)
-    values = np.concatenate([prices[known], middle[1:]])
+    values = np.concatenate([prices[has_price], middle[1:]])
     rolls = roll_days(history, n, fan.dates[-1])
     heights = np.interp(rolls.astype(np.int64), days.astype(np.int64), values)
     trace = line_trace(list(map(str, rolls)), heights, LIGHT["mark"], "roll", "markers")

@@ -148,7 +148,7 @@ class Forecast:
         import pandas as pd
 
         is_number = isinstance(level, Real)
-        matches = [q for q, known in enumerate(self.levels) if is_number and math.isclose(level, known)]
+        matches = [q for q, candidate in enumerate(self.levels) if is_number and math.isclose(level, candidate)]
         if not matches:
             raise ValueError(
                 f"quantile: level must be one of {', '.join(f'{x:g}' for x in self.levels)}; got {level!r}"

@@ -64,8 +64,8 @@ def inside(
     if low not in index or high not in index:
         return torch.full_like(targets, torch.nan)
     hits = (targets >= quantiles[..., index[low]]) & (targets <= quantiles[..., index[high]])
-    known = targets.isfinite() & quantiles.isfinite().all(-1)
-    return torch.where(known, hits.to(targets), torch.nan)
+    valid = targets.isfinite() & quantiles.isfinite().all(-1)
+    return torch.where(valid, hits.to(targets), torch.nan)
 
 
 def interval_name(interval: Interval) -> str:

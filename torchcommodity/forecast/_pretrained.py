@@ -74,10 +74,10 @@ class PretrainedModel:
         inputs, rows = model_inputs(panel, ahead=0), range(0, len(panel), self.step)
         variances = implied_variance(self._quantiles(inputs, rows, config), INTERVAL)
         per_row = variances / torch.tensor(horizons)[:, None]
-        known = self._every_row(per_row, len(panel))
-        row = torch.arange(len(known))[:, None, None].expand(known.shape)
-        last_row = torch.where(known.isfinite(), row, 0).cummax(0).values  # with a forecast
-        return known.gather(0, last_row).unsqueeze(-1)
+        forecasts = self._every_row(per_row, len(panel))
+        row = torch.arange(len(forecasts))[:, None, None].expand(forecasts.shape)
+        last_row = torch.where(forecasts.isfinite(), row, 0).cummax(0).values  # with a forecast
+        return forecasts.gather(0, last_row).unsqueeze(-1)
 
     def _every_row(self, forecasts: Tensor, rows: int) -> Tensor:  # (R, ...) -> (rows, ...)
         result = forecasts.new_full((rows, *forecasts.shape[1:]), torch.nan)

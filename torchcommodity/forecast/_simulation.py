@@ -99,9 +99,9 @@ class Simulation:
         """
         n, history = symbol_index(self.symbols, symbol), self.forecast.history
         past, last = history.values.plain()[:, n].numpy(), self.forecast.last[n].item()
-        known = np.isfinite(past)
+        has_price = np.isfinite(past)
         dates = [str(self.forecast.origins[n]), *map(str, self.dates[:, n])]
-        traces = [line_trace(list(map(str, history.dates[known])), past[known], INK, "price", digits=6)]
+        traces = [line_trace(list(map(str, history.dates[has_price])), past[has_price], INK, "price", digits=6)]
         for path in self.prices.plain()[:SHOWN_PATHS, :, n].numpy():
             style = {"line": {"color": MUTED, "width": 0.6}, "opacity": 0.5, "showlegend": False, "hoverinfo": "skip"}
             traces.append({**line_trace(dates, [last, *path], MUTED, "path", digits=6), **style})

@@ -107,16 +107,16 @@ def _interval_coverage(backtest: Backtest) -> dict[str, dict[str, Coverage]]:
         return {}
     quantiles = backtest.quantiles[backtest.model]
     low, high = (quantiles[..., index[level]] for level in interval)  # (T, H, N)
-    known = torch.isfinite(backtest.targets) & torch.isfinite(quantiles).all(-1)
+    valid = torch.isfinite(backtest.targets) & torch.isfinite(quantiles).all(-1)
     inside = (backtest.targets >= low) & (backtest.targets <= high)
     ends = np.searchsorted(backtest.origins, backtest.target_dates)
 
     def coverage(i: int, n: int) -> Coverage:
-        rows = np.flatnonzero(known[:, i, n].numpy())
+        rows = np.flatnonzero(valid[:, i, n].numpy())
         periods = zip(rows.tolist(), ends[rows, i, n].tolist())
         return Coverage(float(inside[:, i, n].numpy()[rows].mean()), len(rows), count_independent(periods))
 
     return {
-        symbol: {str(h): coverage(i, n) for i, h in enumerate(backtest.horizons) if known[:, i, n].any()}
+        symbol: {str(h): coverage(i, n) for i, h in enumerate(backtest.horizons) if valid[:, i, n].any()}
         for n, symbol in enumerate(backtest.symbols)
     }

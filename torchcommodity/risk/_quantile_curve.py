@@ -49,7 +49,7 @@ def quantile_at(quantiles: Tensor, levels: Levels, level: float) -> Tensor:  # (
         return q[..., 0] + lower * math.log(level / levels[0])
     if level > levels[-1]:
         return q[..., -1] - upper * math.log((1 - level) / (1 - levels[-1]))
-    right = min(max(sum(known < level for known in levels), 1), len(levels) - 1)
+    right = min(max(sum(tau < level for tau in levels), 1), len(levels) - 1)
     weight = (level - levels[right - 1]) / (levels[right] - levels[right - 1])
     return torch.lerp(q[..., right - 1], q[..., right], weight)
 
@@ -59,7 +59,7 @@ def lower_tail_mean(quantiles: Tensor, levels: Levels, level: float) -> Tensor: 
     lower = tail_scales(quantiles, levels)[0]
     if level <= levels[0]:
         return quantile_at(quantiles, levels, level) - lower
-    knots = [*(known for known in levels if known < level), level]
+    knots = [*(tau for tau in levels if tau < level), level]
     curve = torch.stack([quantile_at(quantiles, levels, knot) for knot in knots], -1)
     tail = knots[0] * (curve[..., 0] - lower)
     return (tail + torch.trapezoid(curve, curve.new_tensor(knots), dim=-1)) / level

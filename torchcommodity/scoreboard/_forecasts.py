@@ -38,12 +38,12 @@ def align_quantiles(table: QuantileTable, task: Task) -> Tensor:  # (O, H, N, Q)
             forecast from an origin without a price; or a level of the task that the table does not have.
     """
     levels = _level_columns(table, task)
-    known: dict[str, int] = {}
+    horizon_numbers: dict[str, int] = {}
     calendar = RowCalendar(task.panel.frequency)
     for i, (horizon, name) in enumerate(task.horizon_names().items()):
         number, unit = horizon_unit(horizon, calendar)
-        known |= dict.fromkeys((str(horizon), name, f"{number} {unit}", f"{number}{unit[0]}"), i)
-    h = np.array([known.get(text.strip().lower(), -1) for text in table.horizons])
+        horizon_numbers |= dict.fromkeys((str(horizon), name, f"{number} {unit}", f"{number}{unit[0]}"), i)
+    h = np.array([horizon_numbers.get(text.strip().lower(), -1) for text in table.horizons])
     columns = {symbol: n for n, symbol in enumerate(task.panel.symbols)}
     n = np.array([columns.get(symbol, -1) for symbol in table.symbols])
     position = np.searchsorted(task.origins, table.origins)
@@ -65,10 +65,10 @@ def align_quantiles(table: QuantileTable, task: Task) -> Tensor:  # (O, H, N, Q)
     table.reject(scored & ~(prices[o, n] > 0), "an origin on which the symbol has a positive price", origin)
     o, h, n = o[scored], h[scored], n[scored]
     first = np.unique(np.ravel_multi_index((o, h, n), tuple(task.targets.shape)), return_index=True)[1]
-    repeated = scored.copy()
-    repeated[np.flatnonzero(scored)[first]] = False
+    duplicates = scored.copy()
+    duplicates[np.flatnonzero(scored)[first]] = False
     expected = "one forecast of an origin, symbol and horizon, however written"
-    table.reject(repeated, expected, lambda row: repr(table.horizons[row]))
+    table.reject(duplicates, expected, lambda row: repr(table.horizons[row]))
     values = table.values[scored][:, levels]
     log_returns = np.log(values / prices[o, n][:, None]) if table.unit == "price" else values
     quantiles = np.full((*task.targets.shape, len(task.levels)), np.nan)
@@ -97,10 +97,10 @@ def call_function(
     parts = []
     panel = replace(task.panel, findings=())  # those of later rows would tell the future
     for k, origin in enumerate(task.origins):
-        known = panel.between(None, origin)
-        result = function(known, task.horizons, task.levels)
+        past = panel.between(None, origin)
+        result = function(past, task.horizons, task.levels)
         prices = np.asarray(result.detach().cpu() if isinstance(result, Tensor) else result, dtype=np.float64)
-        parts.append(_check_prices(prices, task, str(origin)) / known.values.plain()[-1][None, :, None].numpy())
+        parts.append(_check_prices(prices, task, str(origin)) / past.values.plain()[-1][None, :, None].numpy())
         if progress is not None:
             progress(k + 1, len(task.rows), str(origin))
     with np.errstate(invalid="ignore", divide="ignore"):
