@@ -23,6 +23,7 @@ PRICES = ("open", "high", "low", "close", "volume", "real", "real0", "real1", "p
 MATYPES = (1, 2, 3, 4, 5, 6, 8, 9, 12, 13)
 INDEXES = {"maxindex", "minindex", "minmaxindex"}
 STEP_FUNCTIONS = INDEXES | {"fractal", "percentrank", "aroon", "aroonosc", "ht_trendmode"}  # not differentiable
+DIFFERENTIABLE = [name for name in OF_ENGINE if name not in STEP_FUNCTIONS]
 
 # in addition to the defaults
 SETTINGS: dict[str, tuple[dict[str, Any], ...]] = {
@@ -124,11 +125,16 @@ def test_indicator_arguments_equal_talib(name: str) -> None:
 
 def test_cover_has_every_statement_and_what_is_no_formula() -> None:
     assert {name for name in FORMULAS if name not in formulas()} == {*NO_FORMULAS}
-    expected = set().union(*map(statements, formulas()))
-    assert set().union(*(statements(name) for name in COVER if name not in NO_FORMULAS)) == expected
+    cover = [name for name in COVER if name not in NO_FORMULAS]
+    assert set().union(*map(statements, cover)) == set().union(*map(statements, formulas()))
+    differentiable = [name for name in formulas() if name in NAMES and name not in STEP_FUNCTIONS]
+    expected = set().union(*map(statements, differentiable))
+    assert set().union(*(statements(name) for name in DIFFERENTIABLE if name not in NO_FORMULAS)) == expected
 
 
-@pytest.mark.parametrize("name", [name for name in OF_ENGINE if name not in STEP_FUNCTIONS])
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * name.startswith("ht_")) for name in DIFFERENTIABLE]
+)
 def test_indicator_gradients(name: str, prices: dict[str, Tensor]) -> None:
     settings = short_periods(name)
     rows = indicators.lookback(name, **settings) + 5

@@ -41,8 +41,3 @@ def test_changed_file_starts_the_jobs_of_its_marks(path: str, text: str, expecte
     command = [tmp_path / ".ci" / "marks", "HEAD~1"]
     run = subprocess.run(command, capture_output=True, text=True, check=True)
     assert run.stdout == "marks=[{}]\n".format(", ".join(f'"{mark}"' for mark in [OTHERS, *expected]))
-
-
-def test_without_a_commit_all_jobs_start() -> None:
-    run = subprocess.run([SCRIPT], capture_output=True, text=True, check=True)
-    assert run.stdout == "marks=[{}]\n".format(", ".join(f'"{mark}"' for mark in [OTHERS, *MARKS]))
