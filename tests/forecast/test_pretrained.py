@@ -126,7 +126,7 @@ def test_pretrained_contexts_of_a_future_with_a_curve_are_the_contract_held(back
     rolls = panel.rolls(ahead=0)[: START + 1, 0][inputs.prices[: START + 1, 0] > 0][-299:] > 0
     expected = np.diff(np.log(prices)) - np.where(rolls, np.log(1.02), 0)
     np.testing.assert_allclose(recorder.contexts[0].log().diff().numpy(), expected, atol=2e-6)
-    calendar = panel.roll_calendar(ahead=21)[:, 0] > 0
+    calendar = panel.roll_months(ahead=21)[:, 0] > 0
     counts = torch.tensor([int(calendar[row + 1 : row + 22].sum()) for row in range(START, STOP)])
     gaps = counts.double() * np.log(1.02)
     torch.testing.assert_close(result.quantiles[:, 1, 0, 9], gaps, rtol=0, atol=1e-6)

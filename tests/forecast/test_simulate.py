@@ -63,7 +63,7 @@ def test_simulate_does_not_depend_on_later_prices(forecaster: Forecaster, oil: P
 
 
 def test_simulate_roll_days_have_the_expected_gaps(forecaster: Forecaster, oil: Panel, simulation: Simulation) -> None:
-    rolls = oil.roll_calendar(126)[-126:] > 0
+    rolls = oil.roll_months(126)[-126:] > 0
     gaps = simulation.roll_gaps
     assert torch.equal(gaps[:, 0] != 0, rolls[:, 0])
     assert gaps[:, 1:].eq(0).all()  # spot

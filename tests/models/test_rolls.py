@@ -47,7 +47,7 @@ def gappy() -> tuple[Tensor, Tensor, Tensor]:
     prices = panel.values.plain().clone()[None]
     prices[:, 400:425, 0] = prices[:, 600:730, 1] = prices[:, :250, 1] = torch.nan
     prices[:, -30:, 0] = torch.nan  # rolls that no row has passed
-    return log_returns(prices), prices > 0, panel.roll_calendar(HORIZONS[-1])[None]
+    return log_returns(prices), prices > 0, panel.roll_months(HORIZONS[-1])[None]
 
 
 def effects(
@@ -224,7 +224,7 @@ def test_har_rejects_bad_rolls_and_curves(panel: data.Panel) -> None:
 
 def test_rolls_ahead_over_four_decades_without_float64(monkeypatch: pytest.MonkeyPatch) -> None:
     panel = data.embedded(["WTI", "HENRY_HUB"]).with_contracts({"WTI": "CL", "HENRY_HUB": "NG"})
-    prices, rolls = panel.values.plain()[None], panel.roll_calendar(HORIZONS[-1])[None]
+    prices, rolls = panel.values.plain()[None], panel.roll_months(HORIZONS[-1])[None]
     exact = effects(log_returns(prices), prices > 0, rolls)
     monkeypatch.setattr(_widest, "WITHOUT_FLOAT64", {"cpu"})
     single = effects(log_returns(prices.float()), prices > 0, rolls)

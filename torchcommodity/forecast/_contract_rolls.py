@@ -48,8 +48,8 @@ def roll_days(panel: Panel, n: int, last: np.datetime64) -> Dates:
             return np.array([], dtype="datetime64[D]")
         return exchange_roll_days(code, panel.dates[0], last)
     ahead = YEAR_OF_ROWS[panel.frequency]
-    flags = panel.select([panel.symbols[n]]).roll_calendar(ahead)[:, 0].numpy()
-    # the calendar of a product of an unknown exchange is that of crude oil, as in `Panel.roll_calendar`
+    flags = panel.select([panel.symbols[n]]).roll_months(ahead)[:, 0].numpy()
+    # the calendar of a product of an unknown exchange is that of crude oil, as in `Panel.roll_months`
     following = row_calendar(panel.dates).following(
         panel.dates[-1], np.arange(1, ahead + 1), panel.contracts[n] or "CL"
     )

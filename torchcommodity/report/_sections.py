@@ -118,7 +118,7 @@ def describe_contracts(panel: Panel) -> str:
     """Which columns are futures with a roll calendar, and which are treated as spot prices."""
     pairs = list(zip(panel.symbols, panel.contracts))
     futures = [f"{symbol} ({CONTRACTS[code].name}, {CONTRACTS[code].exchange})" for symbol, code in pairs if code]
-    rolled = panel.roll_calendar(ahead=0).any(0).tolist()
+    rolled = panel.roll_months(ahead=0).any(0).tolist()
     others = ", ".join(symbol for (symbol, code), rolls in zip(pairs, rolled) if not code and rolls)
     spot = ", ".join(symbol for (symbol, code), rolls in zip(pairs, rolled) if not code and not rolls)
     averages = ", ".join(symbol for symbol, is_average in zip(panel.symbols, panel.averages) if is_average)

@@ -32,7 +32,7 @@ def model_inputs(panel: Panel, ahead: int, extra_variances: Tensor | None = None
     averages = torch.tensor(panel.averages) if any(panel.averages) else None
     if not any(panel.contracts) and panel.deliveries is None:
         return ModelInputs(prices, extra_variances=extra_variances, averages=averages)
-    rolls = panel.roll_calendar(ahead)
+    rolls = panel.roll_months(ahead)
     closed = ~panel.open_days() & (rolls[: len(panel)] == 0)
     rolls[: len(panel)][closed] = -1
     curve = None if panel.curve is None else panel.curve.plain().detach()

@@ -16,7 +16,7 @@ from torchcommodity.data._core.frequency import Frequency, infer_frequency
 from torchcommodity.data._core.names import check_names, check_several
 from torchcommodity.data._core.panel_checks import check_shape, check_values, is_generated, same_months, same_values
 from torchcommodity.data._core.provenance import Provenance
-from torchcommodity.data._core.rolls import check_contracts, move_to_prices, roll_calendar
+from torchcommodity.data._core.rolls import check_contracts, column_roll_months, move_to_prices
 from torchcommodity.data._core.synthetic import SyntheticTensor, is_synthetic
 from torchcommodity.opkit import MetadataTensor
 
@@ -234,19 +234,21 @@ class Panel:
         >>> wti.dates[wti.rolls(ahead=0)[:, 0] > 0]
         array(['2018-12-20'], dtype='datetime64[D]')
         """
-        prices, flags = self.values.plain().detach().numpy(), self.roll_calendar(ahead).numpy()
+        prices, flags = self.values.plain().detach().numpy(), self.roll_months(ahead).numpy()
         return torch.from_numpy(np.stack([move_to_prices(flags[:, n], column) for n, column in enumerate(prices.T)], 1))
 
-    def roll_calendar(self, ahead: int = 126) -> torch.Tensor:
-        """`rolls` on the days of the roll, with or without a price: what is known of rolls without any price.
+    def roll_months(self, ahead: int = 126) -> torch.Tensor:
+        """`rolls` on the days of the roll, with or without a price, as `data.roll_months` flags those of one product.
 
         >>> from torchcommodity import data
         >>> wti = data.embedded(["WTI"]).between("2018-12-01", "2019-01-03").with_contracts({"WTI": "CL"})
-        >>> wti.roll_calendar(ahead=0).shape == wti.values.shape
+        >>> wti.roll_months(ahead=0).shape == wti.values.shape
         True
         """
         deliveries = [None] * len(self.symbols) if self.deliveries is None else list(self.deliveries.T)
-        columns = [roll_calendar(code, self.dates, months, ahead) for code, months in zip(self.contracts, deliveries)]
+        columns = [
+            column_roll_months(code, self.dates, months, ahead) for code, months in zip(self.contracts, deliveries)
+        ]
         return torch.from_numpy(np.stack(columns, axis=1))
 
     def open_days(self) -> torch.Tensor:
@@ -271,8 +273,8 @@ class Panel:
     @property
     def has_own_rolls(self) -> bool:
         """Whether a column rolled on other days than by the rule of its exchange, as its `deliveries` tell."""
-        scheduled = replace(self, deliveries=None).roll_calendar(ahead=0)
-        return not torch.equal(self.roll_calendar(ahead=0), scheduled)
+        scheduled = replace(self, deliveries=None).roll_months(ahead=0)
+        return not torch.equal(self.roll_months(ahead=0), scheduled)
 
     def equals(self, other: "Panel") -> bool:
         """Whether two panels are equal, with NaN equal to NaN.

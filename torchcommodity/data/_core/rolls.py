@@ -61,7 +61,7 @@ def roll_months(code: str, dates: Dates, ahead: int = 126) -> Months:
     return flags
 
 
-def roll_calendar(code: str | None, dates: Dates, deliveries: Deliveries | None, ahead: int) -> Months:
+def column_roll_months(code: str | None, dates: Dates, deliveries: Deliveries | None, ahead: int) -> Months:
     """Flags `(T + ahead,)` of a column: its own rolls where its delivery months `(T,)` are known, else `roll_months`.
 
     A spot price (no code, no delivery months) has no rolls.
