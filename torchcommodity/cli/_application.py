@@ -1,7 +1,6 @@
 """The command group: commands are imported on first use; an error is one line and an exit code, not a traceback."""
 
 import sys
-from collections import UserDict
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -19,17 +18,6 @@ EXIT_CODES = (
     "3 done, but some panels were rejected (batch); 4 the code under test crashed (op check, diagnose, profile, "
     "scoreboard); 130 interrupted."
 )
-# typer exports BadParameter only, and has brought its own copy of click since 0.29
-UsageError: Any = typer.BadParameter.__base__
-
-
-class LazyCommands(UserDict[str, Any]):
-    """Command name -> command, imported from the module `_<name>` when it is looked up."""
-
-    def __getitem__(self, name: str) -> Any:
-        if self.data[name] is None:
-            self.data[name] = _load(name)
-        return self.data[name]
 
 
 class Application(TyperGroup):
@@ -37,27 +25,46 @@ class Application(TyperGroup):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self.commands = LazyCommands(dict.fromkeys(COMMANDS))
+        self.commands = dict.fromkeys(COMMANDS)  # type: ignore[assignment]  # None: not imported yet
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return list(self.commands)
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of the module `_<name>`, imported on first use: its group `app`, or the function of that name."""
+        if self.commands.get(cmd_name, self) is None:
+            module = import_module(f"torchcommodity.cli._{cmd_name}")
+            group = getattr(module, "app", None)
+            if group is None:
+                group = typer.Typer(add_completion=False, rich_markup_mode=None)
+                group.command(cmd_name)(getattr(module, cmd_name))
+            self.commands[cmd_name] = typer.main.get_command(group)
+            self.commands[cmd_name].name = cmd_name
+        return self.commands.get(cmd_name)
 
     def main(self, *args: Any, **settings: Any) -> Any:
         standalone = settings.get("standalone_mode", True)
         try:
             status = super().main(*args, **{**settings, "standalone_mode": False})
-        except UsageError as error:
-            _report(error)
-            status = error.exit_code
+        except typer.TyperException as error:
+            context, message, status = getattr(error, "ctx", None), error.format_message(), error.exit_code
+            if type(error).__name__ == "NoArgsIsHelpError":
+                typer.echo(message, err=True)
+            else:
+                path = context.command_path if context else "torchcommodity"
+                _print_error(f"{path}: {message}{'' if message.endswith(('.', '?')) else '.'} See '{path} --help'.")
         return sys.exit(status) if standalone else status
 
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
+        except BrokenPipeError:
+            raise
         except (ValueError, OSError) as error:
-            if isinstance(error, BrokenPipeError):
-                raise
-            _print_error(_describe(error))
+            message = str(error) or type(error).__name__
+            if isinstance(error, OSError) and error.filename and error.strerror:
+                message = f"{error.filename}: {error.strerror}"  # without the number of the error
+            _print_error(message)
             raise typer.Exit(2) from None
         except ImportError as error:
             message = str(error)  # names the extra where the module that needs it says so
@@ -66,31 +73,6 @@ class Application(TyperGroup):
         except KeyboardInterrupt as interrupt:
             _print_error(str(interrupt) or "interrupted; nothing was written")
             raise typer.Exit(130) from None
-
-
-def _load(name: str) -> Any:
-    module = import_module(f"torchcommodity.cli._{name}")
-    group = getattr(module, "app", None)
-    if group is None:
-        group = typer.Typer(add_completion=False, rich_markup_mode=None)
-        group.command(name)(getattr(module, name))
-    command = typer.main.get_command(group)
-    command.name = name
-    return command
-
-
-def _report(error: Any) -> None:
-    if type(error).__name__ == "NoArgsIsHelpError":
-        error.show()
-        return
-    path, message = error.ctx.command_path if error.ctx else "torchcommodity", error.format_message()
-    _print_error(f"{path}: {message}{'' if message.endswith(('.', '?')) else '.'} See '{path} --help'.")
-
-
-def _describe(error: Exception) -> str:
-    if isinstance(error, OSError) and error.filename and error.strerror:
-        return f"{error.filename}: {error.strerror}"  # without the number of the error
-    return str(error) or type(error).__name__
 
 
 def _print_error(message: str) -> None:

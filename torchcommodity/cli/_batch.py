@@ -8,8 +8,9 @@ import typer
 
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
-from torchcommodity.cli._device import Device, check_available
-from torchcommodity.cli._layout import DETECTED, Layout, with_layout
+from torchcommodity.cli._bundle import with_bundles
+from torchcommodity.cli._parse import reject_unless
+from torchcommodity.cli._prices import DETECTED, SourceOptions, check_source, read_prices
 
 if TYPE_CHECKING:
     from torchcommodity.batch import Summary
@@ -29,7 +30,7 @@ Panels = Annotated[
     typer.Option(
         "--data",
         metavar="PANELS",
-        callback=options.check_panels,
+        callback=check_source,
         help="Table with columns panel,date,symbol,price: a Parquet file, a folder or glob pattern of Parquet files, "
         "or FILE.duckdb:TABLE; or a single panel from any source of prices",
     ),
@@ -45,24 +46,16 @@ Out = Annotated[
 ]
 
 
-def parse_shard(text: str | None) -> tuple[int, int] | None:
+def parse_shard(text: str) -> tuple[int, int]:
     """Two numbers from `i/n`.
 
     >>> parse_shard("2/8")
     (2, 8)
     """
-    if text is None:
-        return None
     match = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text)
     if not match or not 1 <= int(match[1]) <= int(match[2]):
         raise typer.BadParameter(f"expected i/n with i from 1 to n, such as 2/8; got {text!r}")
     return int(match[1]), int(match[2])
-
-
-def check_shard(text: str | None) -> str | None:
-    """Reject anything but `i/n` before torch is imported."""
-    parse_shard(text)
-    return text
 
 
 Part = Annotated[
@@ -70,23 +63,23 @@ Part = Annotated[
     typer.Option(
         "--shard",
         metavar="I/N",
-        callback=check_shard,
+        callback=reject_unless(parse_shard),
         help="Forecast the I-th of N parts of the panels, as a run of its own, so that N jobs share the work",
     ),
 ]
 
 
-@with_layout
+@with_bundles
 def batch(
+    *,
     model: options.AnyModelFile,
     data: Panels,
     out: Out = Path("out/forecasts.duckdb"),
-    executor: options.Executor = "local",
-    address: options.Address = None,
+    execution: options.ExecutorOptions,
     shard: Part = None,
-    device: Device = "cpu",
+    device: options.Device = "cpu",
     quiet: options.Quiet = False,
-    layout: Layout = DETECTED,
+    source_options: SourceOptions,
 ) -> None:
     """Forecast a table of any number of panels.
 
@@ -96,18 +89,24 @@ def batch(
     from torchcommodity.batch import is_panel_table
     from torchcommodity.batch import run as run_batch
 
-    check_available(device)
+    options.check_available(device)
     screen, loaded = output.console(quiet), options.load_model(model, device)
-    if (is_table := is_panel_table(data)) and layout != DETECTED:
+    if (is_table := is_panel_table(data)) and source_options != DETECTED:
         raise ValueError(
             "batch: --format, --column, --decimal, --date-order and --as-of read one panel; got a table of panels"
         )
-    is_object = "://" in data and layout == DETECTED  # `run` looks whether it is a table
-    source = data if is_table or is_object else options.read_prices(data, layout=layout)
+    is_object = "://" in data and source_options == DETECTED  # `run` looks whether it is a table
+    source = data if is_table or is_object else read_prices(data, options=source_options)
     try:
         with output.progress_bar(screen, "Forecasting") as progress:
             summary = run_batch(
-                loaded, source, out, executor=executor, address=address, shard=parse_shard(shard), progress=progress
+                loaded,
+                source,
+                out,
+                executor=execution.executor,
+                address=execution.address,
+                shard=None if shard is None else parse_shard(shard),
+                progress=progress,
             )
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"interrupted; {out} is unchanged, the same command resumes") from None

@@ -1,36 +1,50 @@
-"""Options that several commands share, as one argument."""
+"""Options that belong together, as one argument of a command: a dataclass, each field of which is an option."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
 from functools import wraps
-from typing import Any
+from typing import Any, get_type_hints
 
-Command = Callable[..., Any]
+Command = Callable[..., None]
 
 
-def bundle(name: str, kind: Callable[..., Any], options: Mapping[str, Any]) -> Callable[[Command], Command]:
-    """A decorator that gives a command these options, which it takes as one argument `name` of type `kind`.
+def with_bundles(command: Command) -> Command:
+    """Give a command the options of its arguments that are dataclasses; typer knows no such arguments.
 
-    Args:
-        name: the argument of the command.
-        kind: called with the values of the options by name; None = the option is not given.
-        options: the annotation of each option, for typer.
+    The fields stand in the place of the argument, those of a dataclass within a dataclass after all other options.
     """
+    signature = inspect.signature(command, eval_str=True)
+    options: list[inspect.Parameter] = []
+    last: list[inspect.Parameter] = []
+    for argument in signature.parameters.values():
+        for option in _fields(argument.annotation) if is_dataclass(argument.annotation) else [argument]:
+            if is_dataclass(option.annotation):
+                last += _fields(option.annotation)
+            else:
+                options.append(option)
+    options += last
 
-    def decorate(command: Command) -> Command:
-        @wraps(command)
-        def run(*args: Any, **settings: Any) -> Any:
-            values = {option: settings.pop(option) for option in options}
-            return command(*args, **{name: kind(**values)}, **settings)
+    @wraps(command)
+    def run(**values: Any) -> None:
+        command(**{argument.name: _value(argument, values) for argument in signature.parameters.values()})
 
-        signature = inspect.signature(command, eval_str=True)
-        parameters = [parameter for parameter in signature.parameters.values() if parameter.name != name]
-        additional = [
-            inspect.Parameter(option, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
-            for option, annotation in options.items()
-        ]
-        run.__signature__ = signature.replace(parameters=[*parameters, *additional])  # type: ignore[attr-defined]
-        run.__annotations__ = {parameter.name: parameter.annotation for parameter in (*parameters, *additional)}
-        return run
+    run.__signature__ = signature.replace(parameters=options)  # type: ignore[attr-defined]  # read by typer
+    run.__annotations__ = {option.name: option.annotation for option in options}
+    return run
 
-    return decorate
+
+def _fields(bundle: Any) -> Iterator[inspect.Parameter]:
+    """The fields of a dataclass as arguments of a command."""
+    annotations = get_type_hints(bundle, include_extras=True)
+    for field in fields(bundle):
+        yield inspect.Parameter(
+            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=annotations[field.name]
+        )
+
+
+def _value(argument: inspect.Parameter, values: dict[str, Any]) -> Any:
+    bundle = argument.annotation
+    if not is_dataclass(bundle):
+        return values[argument.name]
+    return bundle(**{field.name: _value(field, values) for field in _fields(bundle)})  # type: ignore[operator]

@@ -1,13 +1,13 @@
 """Options that say which covariates there are and when they were published."""
 
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
-from torchcommodity.cli._bundle import bundle
 from torchcommodity.cli._parse import parse_names
+from torchcommodity.cli._prices import check_source
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,33 +19,6 @@ CAPTION = (
     "unpublished: rows on which a join by date would have used a value that was not published yet."
 )
 TRANSFORMS = ("level", "changes", "volatility")
-
-
-class CovariateOptions(NamedTuple):
-    """What the user says about covariates; `read` builds them."""
-
-    covariates: str | None = None
-    lag: str | None = None
-    known_future: bool | None = None
-    transform: str | None = None
-
-    def read(self) -> "Covariates | None":
-        """Read the covariates; None if there are none."""
-        if self.covariates is None:
-            if others := [f"--{name.replace('_', '-')}" for name, value in zip(self._fields, self) if value]:
-                raise ValueError(f"{others[0]}: expected --covariates SOURCE with it; got none")
-            return None
-        from torchcommodity.data import to_covariates
-
-        return to_covariates(
-            self.covariates,
-            lag=self.lag,
-            known_future=bool(self.known_future),
-            transform=parse_transform(self.transform or "level"),  # type: ignore[arg-type]
-        )
-
-
-NONE = CovariateOptions()
 
 
 def parse_transform(text: str) -> str | dict[str, str]:
@@ -60,15 +33,6 @@ def parse_transform(text: str) -> str | dict[str, str]:
     return {column.strip(): transform.strip() for column, _, transform in pairs}
 
 
-def print_checks(screen: "Console", checks: "tuple[CovariateCheck, ...]") -> None:
-    """Print when each covariate is used, and on how many rows a join by date would have looked ahead."""
-    heads = ("covariate", "known", "first row", "rows", "age", "expired", "unpublished")
-    rows = [(c.name, c.rule, c.first or "none", c.rows, f"{c.age:g} d", c.expired, c.unpublished) for c in checks]
-    table = output.table("Covariates, each used from the day of its publication", heads, rows, (0, 1))
-    table.caption, table.caption_justify = CAPTION, "left"
-    screen.print(table)
-
-
 def check_transform(text: str | None) -> str | None:
     """Reject an unknown transform before torch is imported."""
     if text is not None:
@@ -79,17 +43,20 @@ def check_transform(text: str | None) -> str | None:
     return text
 
 
-OPTIONS = {
-    "covariates": Annotated[
+@dataclass(frozen=True)
+class CovariateOptions:
+    """What the user says about covariates."""
+
+    covariates: Annotated[
         str | None,
         typer.Option(
             "--covariates",
             metavar="SOURCE",
-            callback=options.check_source,
+            callback=check_source,
             help="Covariates that enter the variance: a file with a column date and one for each variable, or fred:ID",
         ),
-    ],
-    "lag": Annotated[
+    ] = None
+    lag: Annotated[
         str | None,
         typer.Option(
             "--lag",
@@ -97,12 +64,12 @@ OPTIONS = {
             help="Publication lag of the covariates: 7D = calendar days, 5B = business days; a file with a column "
             "published needs none",
         ),
-    ],
-    "known_future": Annotated[
+    ] = None
+    known_future: Annotated[
         bool | None,
         typer.Option("--known-future", help="The covariates are scheduled: their future values are known in advance"),
-    ],
-    "transform": Annotated[
+    ] = None
+    transform: Annotated[
         str | None,
         typer.Option(
             "--transform",
@@ -110,7 +77,28 @@ OPTIONS = {
             callback=check_transform,
             help="Transform of the covariates: level, changes, volatility, or VIX=volatility,USD=changes",
         ),
-    ],
-}
+    ] = None
 
-with_covariates = bundle("covariates", CovariateOptions, OPTIONS)
+    def read(self) -> "Covariates | None":
+        """Read the covariates; None if there are none."""
+        if self.covariates is None:
+            if others := [f"--{name.replace('_', '-')}" for name, value in asdict(self).items() if value]:
+                raise ValueError(f"{others[0]}: expected --covariates SOURCE with it; got none")
+            return None
+        from torchcommodity.data import to_covariates
+
+        return to_covariates(
+            self.covariates,
+            lag=self.lag,
+            known_future=bool(self.known_future),
+            transform=parse_transform(self.transform or "level"),  # type: ignore[arg-type]  # checked by the option
+        )
+
+
+def print_checks(screen: "Console", checks: "tuple[CovariateCheck, ...]") -> None:
+    """Print when each covariate is used, and on how many rows a join by date would have looked ahead."""
+    heads = ("covariate", "known", "first row", "rows", "age", "expired", "unpublished")
+    rows = [(c.name, c.rule, c.first or "none", c.rows, f"{c.age:g} d", c.expired, c.unpublished) for c in checks]
+    table = output.table("Covariates, each used from the day of its publication", heads, rows, (0, 1))
+    table.caption, table.caption_justify = CAPTION, "left"
+    screen.print(table)

@@ -1,19 +1,16 @@
 """`torchcommodity export`: write a fitted model to one self-contained file."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
+from torchcommodity._choices import ARTIFACT_ENDINGS, ArtifactFormat, artifact_format
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
-from torchcommodity.cli._device import HELP, check_available, check_name
-
-FormatName = Literal["pt2", "aoti", "onnx"]
-SUFFIXES: dict[FormatName, str] = {"aoti": ".aoti.pt2", "pt2": ".pt2", "onnx": ".onnx"}  # longest first
 
 Format = Annotated[
-    FormatName | None,
+    ArtifactFormat | None,
     typer.Option(
         "--format",
         help="pt2: torch.export program; aoti: AOTInductor machine code; onnx: ONNX; default: that of the ending of "
@@ -35,10 +32,32 @@ TargetDevice = Annotated[
     typer.Option(
         "--device",
         metavar="DEVICE",
-        callback=check_name,
-        help=f"Device to compile for (aoti), and to compare with the fitted model on (pt2): {HELP}",
+        callback=options.check_device,
+        help=f"Device to compile for (aoti), and to compare with the fitted model on (pt2): {options.DEVICES}",
     ),
 ]
+
+
+def choose_output(model: Path, format: ArtifactFormat | None, out: Path | None) -> tuple[ArtifactFormat, Path]:
+    """Format and file of `--format` and `--out`, of which each says the other one.
+
+    The ending of the file must be that of the format: another one might overwrite the fitted model.
+    """
+    if format is None and out is not None:
+        format = artifact_format(out.name)
+        if format is None:
+            raise typer.BadParameter(
+                f"expected a file name that ends with one of {', '.join(ARTIFACT_ENDINGS.values())}; got {str(out)!r}",
+                param_hint="'--out'",
+            )
+    format = format or "pt2"
+    default = model.with_suffix(ARTIFACT_ENDINGS[format])
+    path, ending = out or default, default.suffix
+    if path.suffix.lower() != ending:
+        raise typer.BadParameter(
+            f"expected a file name that ends with {ending}; got {str(path)!r}", param_hint="'--out'"
+        )
+    return format, path
 
 
 def export(
@@ -54,16 +73,14 @@ def export(
     The exported model maps raw prices to quantiles and includes metadata and a checksum. predict, batch and serve
     read it.
     """
-    format = format or _format_of(out)
-    path = _output_path(model, out, format)
-    check_available(device)
-    from torchcommodity.cli._tables import check_file
+    format, path = choose_output(model, format, out)
+    options.check_available(device)
     from torchcommodity.export import Artifact
     from torchcommodity.export import export as write
     from torchcommodity.forecast import Forecaster
 
     screen = output.console(quiet)
-    check_file(path)
+    output.check_file(path)
     forecaster = Forecaster.load(model)
     path.parent.mkdir(parents=True, exist_ok=True)
     with output.progress_bar(screen, f"Export to {format}") as progress:
@@ -75,26 +92,3 @@ def export(
         f"{metadata.model}: {symbols}; fitted through {metadata.trained_through}; horizons {metadata.horizons} rows.",
     )
     output.print_line(screen, f"Wrote {path}, {path.stat().st_size:,} bytes, sha256 {metadata.sha256}")
-
-
-def _format_of(out: Path | None) -> FormatName:
-    if out is None:
-        return "pt2"
-    for format, ending in SUFFIXES.items():
-        if out.name.lower().endswith(ending):
-            return format
-    raise typer.BadParameter(
-        f"expected a file name that ends with one of {', '.join(SUFFIXES.values())}; got {str(out)!r}",
-        param_hint="'--out'",
-    )
-
-
-def _output_path(model: Path, out: Path | None, format: FormatName) -> Path:
-    """`--out`, whose ending must be that of the format: another one might overwrite the fitted model."""
-    default = model.with_suffix(SUFFIXES[format])
-    path, ending = out or default, default.suffix
-    if path.suffix.lower() != ending:
-        raise typer.BadParameter(
-            f"expected a file name that ends with {ending}; got {str(path)!r}", param_hint="'--out'"
-        )
-    return path

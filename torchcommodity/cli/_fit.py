@@ -1,9 +1,6 @@
 """`torchcommodity fit`: fit a model to prices and write it to one file."""
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,9 +8,9 @@ import typer
 
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
-from torchcommodity.cli._covariates import NONE, CovariateOptions, with_covariates
-from torchcommodity.cli._device import TrainingDevice, check_available
-from torchcommodity.cli._layout import DETECTED, Layout, with_layout
+from torchcommodity.cli._bundle import with_bundles
+from torchcommodity.cli._covariates import CovariateOptions
+from torchcommodity.cli._prices import Prices
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -47,24 +44,17 @@ ListModels = Annotated[bool, typer.Option("--list", help="List the models and ex
 PrintConfig = Annotated[bool, typer.Option("--print-config", help="Print the settings as TOML and exit")]
 
 
-@with_layout
-@with_covariates
+@with_bundles
 def fit(
+    *,
     model: options.Model = None,
-    data: options.Data = "embedded",
-    symbols: options.Symbols = None,
-    contracts: options.Contracts = None,
-    curve: options.CurveFile = None,
-    layout: Layout = DETECTED,
-    covariates: CovariateOptions = NONE,
+    prices: Prices,
     config: options.Config = None,
-    horizons: options.Horizons = None,
-    levels: options.Levels = None,
-    symmetry: options.Symmetry = None,
+    forecast: options.ForecastOptions,
     drop_unusable: options.DropUnusable = False,
     out: Out = Path("out/model.safetensors"),
     seed: options.Seed = 0,
-    device: TrainingDevice = None,
+    device: options.TrainingDevice = None,
     checkpoint: Checkpoint = None,
     resume: Resume = True,
     checkpoint_seconds: CheckpointSeconds = 60.0,
@@ -72,28 +62,27 @@ def fit(
     list_models: ListModels = False,
     print_config: PrintConfig = False,
     quiet: options.Quiet = False,
+    covariates: CovariateOptions,
 ) -> None:
     """Fit a model and write it to one file.
 
     The file contains weights, settings, symbols and the record of the fit; predict, export, profile and optimize read
     it. Interrupted training resumes from its checkpoint. Under torchrun, all processes train one model.
     """
+    from torchcommodity.models import MODELS, build_model
+
     if list_models:
-        _print_models()
+        typer.echo("\n".join(f"{name:20}{entry.summary}" for name, entry in MODELS.items()))
         return
-    from torchcommodity.cli._tables import check_file
     from torchcommodity.forecast import fit as fit_forecaster
-    from torchcommodity.models import build_model
     from torchcommodity.training import to_toml
 
-    panel = options.read_prices(data, symbols, contracts, curve, layout=layout)
-    settings = options.read_settings(panel, model, config, horizons, levels, symmetry=symmetry)
-    if device is not None:
-        settings = replace(settings, train=replace(settings.train, device=device))
+    panel = prices.read()
+    settings = options.read_settings(panel, model, config, forecast, device=device)
     if print_config:
         typer.echo(to_toml(settings), nl=False)
         return
-    check_available(device)
+    options.check_available(device)
     source = covariates.read()
     is_first = int(os.environ.get("RANK", 0)) == 0  # among the processes of torchrun
     screen = output.console(quiet or not is_first)
@@ -102,37 +91,31 @@ def fit(
         panel = options.drop_unusable(panel, settings, screen)
     checkpoint = checkpoint or out.with_suffix(".checkpoint.pt")
     for path in (out, checkpoint):
-        check_file(path)
+        output.check_file(path)
         path.parent.mkdir(parents=True, exist_ok=True)
     if not resume:
         checkpoint.unlink(missing_ok=True)  # by each process, before any of them reads it
     elif checkpoint.exists():
         output.print_line(screen, f"Resuming from {checkpoint}")
-    with _resumable(checkpoint), output.progress_bar(screen, "Fitting") as progress:
-        forecaster = fit_forecaster(
-            panel,
-            settings,
-            covariates=source,
-            seed=seed,
-            progress=progress,
-            checkpoint=checkpoint,
-            checkpoint_seconds=checkpoint_seconds,
-            tensorboard=tensorboard,
-        )
+    try:
+        with output.progress_bar(screen, "Fitting") as progress:
+            forecaster = fit_forecaster(
+                panel,
+                settings,
+                covariates=source,
+                seed=seed,
+                progress=progress,
+                checkpoint=checkpoint,
+                checkpoint_seconds=checkpoint_seconds,
+                tensorboard=tensorboard,
+            )
+    except KeyboardInterrupt:
+        hint = f"the same command resumes from {checkpoint}" if checkpoint.exists() else "nothing was written"
+        raise KeyboardInterrupt(f"interrupted; {hint}") from None
     if is_first:
         forecaster.save(out)
     print_summary(screen, forecaster, build_model(settings.model, len(panel.symbols), seed))
     output.print_written(screen, out)
-
-
-@contextmanager
-def _resumable(checkpoint: Path) -> Iterator[None]:
-    """On Ctrl-C, tell the user how to resume."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        hint = f"the same command resumes from {checkpoint}" if checkpoint.exists() else "nothing was written"
-        raise KeyboardInterrupt(f"interrupted; {hint}") from None
 
 
 def print_summary(screen: "Console", forecaster: "Forecaster", untrained: "nn.Module") -> None:
@@ -160,12 +143,6 @@ def print_summary(screen: "Console", forecaster: "Forecaster", untrained: "nn.Mo
 
 
 HEADS = ("horizon", "pinball loss", "used")
-
-
-def _print_models() -> None:
-    from torchcommodity.models import MODELS
-
-    typer.echo("\n".join(f"{name:20}{entry.summary}" for name, entry in MODELS.items()))
 
 
 def _format(values: "Tensor") -> str:

@@ -5,14 +5,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
-from torchcommodity.cli._covariates import NONE, CovariateOptions, with_covariates
-from torchcommodity.cli._layout import DETECTED, Layout, with_layout
+from torchcommodity.cli._bundle import with_bundles
+from torchcommodity.cli._covariates import CovariateOptions
+from torchcommodity.cli._prices import Prices
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from torchcommodity.data import Covariates, Panel
-    from torchcommodity.forecast import BacktestSummary, Forecaster
+    from torchcommodity.forecast import BacktestSummary
     from torchcommodity.training import FitConfig
 
 FILES = ("forecast.csv", "forecast.json", "report.html")
@@ -25,22 +26,16 @@ class Test(NamedTuple):
     missing: str = ""
 
 
-@with_layout
-@with_covariates
+@with_bundles
 def forecast(
-    data: options.Data = "embedded",
-    symbols: options.Symbols = None,
-    contracts: options.Contracts = None,
-    curve: options.CurveFile = None,
-    layout: Layout = DETECTED,
-    covariates: CovariateOptions = NONE,
-    horizons: options.Horizons = None,
-    levels: options.Levels = None,
-    symmetry: options.Symmetry = None,
+    *,
+    prices: Prices,
+    forecast: options.ForecastOptions,
     drop_unusable: options.DropUnusable = False,
     out: options.OutFolder = Path("out"),
     seed: options.Seed = 0,
     quiet: options.Quiet = False,
+    covariates: CovariateOptions,
 ) -> None:
     """Fit, test and forecast in one step, with a report.
 
@@ -49,7 +44,7 @@ def forecast(
     torchcommodity cache.
     """
     from torchcommodity.data import utc_now
-    from torchcommodity.forecast import data_hash, previous_forecast
+    from torchcommodity.forecast import cached_fit, data_hash, previous_forecast
     from torchcommodity.report import (
         ReportData,
         RunRecord,
@@ -61,16 +56,20 @@ def forecast(
         write_files,
     )
 
-    screen, panel = output.console(quiet), options.read_prices(data, symbols, contracts, curve, layout=layout)
-    config = options.read_settings(panel, horizons=horizons, levels=levels, symmetry=symmetry)
+    screen, panel = output.console(quiet), prices.read()
+    config = options.read_settings(panel, forecast=forecast)
     check_output_folder(out, FILES)
     output.print_reading(screen, panel)
     if drop_unusable:
         panel = options.drop_unusable(panel, config, screen)
     source = covariates.read()
-    forecaster = _fit(screen, panel, config, source, seed)
+    with output.progress_bar(screen, "Fitting") as progress:
+        forecaster, cached = cached_fit(panel, config, covariates=source, seed=seed, progress=progress)
+    output.print_line(screen, f"{forecaster.record.note}{' (from the cache)' if cached else ''}.")
     test = _test(screen, panel, config, source, seed)
-    run = RunRecord(utc_now(), output.command_line(), data, data_hash(panel), seed, package_versions(), panel.credits())
+    run = RunRecord(
+        utc_now(), output.command_line(), prices.data, data_hash(panel), seed, package_versions(), panel.credits()
+    )
     previous = previous_forecast(forecaster, panel, source)
     report = ReportData(panel, forecaster.predict(panel, source), forecaster.record, run, *test, previous)
     texts = (to_csv(report), to_json(report), to_html(report))
@@ -79,17 +78,6 @@ def forecast(
     if test.summary:
         output.print_backtest(screen, test.summary, report.forecast.calendar)
     output.print_written(screen, *(out / name for name in FILES))
-
-
-def _fit(
-    screen: "Console", panel: "Panel", config: "FitConfig", covariates: "Covariates | None", seed: int
-) -> "Forecaster":
-    from torchcommodity.forecast import cached_fit
-
-    with output.progress_bar(screen, "Fitting") as progress:
-        forecaster, cached = cached_fit(panel, config, covariates=covariates, seed=seed, progress=progress)
-    output.print_line(screen, f"{forecaster.record.note}{' (from the cache)' if cached else ''}.")
-    return forecaster
 
 
 def _test(screen: "Console", panel: "Panel", config: "FitConfig", covariates: "Covariates | None", seed: int) -> Test:

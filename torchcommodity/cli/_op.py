@@ -6,15 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from torchcommodity.cli import _output as output
 from torchcommodity.cli._parse import import_object
-
-if TYPE_CHECKING:
-    from torchcommodity.opkit import Report
 
 app = typer.Typer(
     help="List, check and create operators.", no_args_is_help=True, add_completion=False, rich_markup_mode=None
@@ -80,10 +77,12 @@ def check(
     }  # fmt: skip
     if time is not None:
         stated["time"] = _parse_time(time)
+    import torchcommodity.opkit as opkit
+
     screen, reports = output.console(), []
     for op in _select(names or [], all_):
-        with screen.status(f"checking {getattr(op, 'qualified_name', op)}"):
-            reports.append(_run_check(op, compiled=not quick, **stated))
+        with screen.status(f"checking {getattr(op, 'qualified_name', op)}"), _exit_if_crashed("the check"):
+            reports.append(opkit.check(op, compiled=not quick, **stated))
         if not json:
             for line in str(reports[-1]).splitlines():
                 output.print_line(screen, line)
@@ -112,13 +111,6 @@ def _parse_time(text: str) -> int | tuple[int, ...] | None:
 def _import(path: str) -> Any:
     with _exit_if_crashed(f"importing {path}"):
         return import_object(path)
-
-
-def _run_check(op: Any, **stated: Any) -> "Report":
-    import torchcommodity.opkit as opkit
-
-    with _exit_if_crashed("the check"):
-        return opkit.check(op, **stated)
 
 
 @contextmanager

@@ -8,9 +8,12 @@ import typer
 
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
-from torchcommodity.cli._layout import DETECTED, Layout, with_layout
+from torchcommodity.cli._bundle import with_bundles
+from torchcommodity.cli._prices import Prices
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from torchcommodity.data import Panel
     from torchcommodity.forecast import Forecaster
     from torchcommodity.optimize import BenchmarkRow
@@ -35,14 +38,11 @@ Calls = Annotated[int, typer.Option("--calls", min=5, help="Timed calls at batch
 Compile = Annotated[bool, typer.Option("--compile/--no-compile", help="Include the compiled variants (minutes each)")]
 
 
-@with_layout
+@with_bundles
 def optimize(
+    *,
     model: ModelFile = None,
-    data: options.Data = "embedded",
-    symbols: options.Symbols = None,
-    contracts: options.Contracts = None,
-    curve: options.CurveFile = None,
-    layout: Layout = DETECTED,
+    prices: Prices,
     config: options.Config = None,
     first_year: FirstYear = 2017,
     rows: Rows = 512,
@@ -65,7 +65,7 @@ def optimize(
     from torchcommodity.training import model_inputs
 
     screen = output.console(quiet)
-    panel = options.read_prices(data, symbols, contracts, curve, layout=layout)
+    panel = prices.read()
     check_output_folder(out, FILES)
     forecaster = _fitted(model, panel, config, first_year, seed)
     panel = forecaster.align_panel(panel)
@@ -85,9 +85,7 @@ def optimize(
     csv = frame_to_csv(frame.drop(columns="size"))
     write_files(out, dict(zip(FILES, (variants[library.COMBINED].forecaster.to_bytes(), csv.encode()))))
     output.print_line(screen, f"{forecaster.record.note}. Tested from {panel.dates[start]} on.")
-    screen.print(_sizes(result))
-    screen.print(_speeds(result, batch))
-    screen.print(_scores(result, forecaster.horizons))
+    _print_benchmark(screen, result, batch, forecaster.horizons)
     for row in result:
         if row.note:
             output.print_line(screen, f"{row.variant}: {row.note}.")
@@ -114,57 +112,26 @@ def _fitted(path: Path | None, panel: "Panel", config: Path | None, first_year: 
     return cached_fit(panel.between(None, f"{first_year - 1}-12-31"), settings, seed=seed)[0]
 
 
-def _sizes(result: "tuple[BenchmarkRow, ...]") -> object:
-    heads = ("variant", "parameters", "zero", "bytes", "peak MiB")
-    rows = (
-        (
-            row.variant,
-            f"{row.size.parameters:,}",
-            f"{row.size.sparsity:.0%}",
-            f"{row.size.bytes:,}",
-            f"{row.peak_bytes / 2**20:.0f}",
-        )
-        for row in result
-    )
-    return output.table("Size of the network; peak memory of the large batch", heads, rows)
-
-
-def _speeds(result: "tuple[BenchmarkRow, ...]", batch: int) -> object:
-    heads = ("variant", "p50", "p99", f"p50 x{batch}", "p99", "per s", "speedup")
-    rows = (
-        (
-            row.variant,
-            f"{row.p50:.2f}",
-            f"{row.p99:.2f}",
-            f"{row.batch_p50:.0f}",
-            f"{row.batch_p99:.0f}",
-            f"{row.throughput:,.0f}",
-            _speedup(row),
-        )
-        for row in result
-    )
-    title = "Milliseconds at batch size 1 and of the large batch (always eager); forecasts per second"
-    return output.table(title, heads, rows)
-
-
-def _speedup(row: "BenchmarkRow") -> str:
+def _print_benchmark(
+    screen: "Console", result: "tuple[BenchmarkRow, ...]", batch: int, horizons: tuple[int, ...]
+) -> None:
+    """Print size, speed and loss of every variant, a table of each."""
     from torchcommodity.optimize import ORIGINAL
 
-    if row.variant == ORIGINAL:
-        return ""
-    return f"{row.speedup.low:.2f} to {row.speedup.high:.2f}" if row.speedup.significant else "not significant"
-
-
-def _scores(result: "tuple[BenchmarkRow, ...]", horizons: tuple[int, ...]) -> object:
-    heads = ("variant", *(f"{h} rows" for h in horizons))
-    rows = (
-        (
-            row.variant,
-            *(
-                f"{1e4 * crps:.3f}" + ("" if p != p else f" (DM {dm:+.1f}, p {p:.2f})")
-                for crps, dm, p in zip(row.crps, row.dm, row.dm_p)
-            ),
-        )
-        for row in result
-    )
-    return output.table("CRPS in 1e-4; DM above 0: worse than the original", heads, rows)
+    sizes, speeds, losses = [], [], []
+    for row in result:
+        numbers = f"{row.size.parameters:,}", f"{row.size.sparsity:.0%}", f"{row.size.bytes:,}"
+        sizes.append((row.variant, *numbers, f"{row.peak_bytes / 2**20:.0f}"))
+        milliseconds = f"{row.p50:.2f}", f"{row.p99:.2f}", f"{row.batch_p50:.0f}", f"{row.batch_p99:.0f}"
+        speedup = f"{row.speedup.low:.2f} to {row.speedup.high:.2f}" if row.speedup.significant else "not significant"
+        speedup = "" if row.variant == ORIGINAL else speedup
+        speeds.append((row.variant, *milliseconds, f"{row.throughput:,.0f}", speedup))
+        tests = ["" if p != p else f" (DM {dm:+.1f}, p {p:.2f})" for dm, p in zip(row.dm, row.dm_p)]
+        losses.append((row.variant, *(f"{1e4 * crps:.3f}{test}" for crps, test in zip(row.crps, tests))))
+    title = "Size of the network; peak memory of the large batch"
+    screen.print(output.table(title, ("variant", "parameters", "zero", "bytes", "peak MiB"), sizes))
+    title = "Milliseconds at batch size 1 and of the large batch (always eager); forecasts per second"
+    heads = ("variant", "p50", "p99", f"p50 x{batch}", "p99", "per s", "speedup")
+    screen.print(output.table(title, heads, speeds))
+    title = "CRPS in 1e-4; DM above 0: worse than the original"
+    screen.print(output.table(title, ("variant", *(f"{h} rows" for h in horizons)), losses))

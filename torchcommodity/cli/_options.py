@@ -1,64 +1,30 @@
 """Options that commands share. Nothing here imports torch or pandas, so `--help` and usage errors are immediate."""
 
-import glob
-import os
-import re
+from dataclasses import dataclass, replace
 from datetime import date
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
-from torchcommodity.cli._layout import DETECTED, Layout
-from torchcommodity.cli._parse import parse_contracts, parse_levels, parse_names
+from torchcommodity._choices import DEVICE, ExecutorName, ModelName
+from torchcommodity.cli._parse import parse_levels, parse_names, reject_unless
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from rich.console import Console
 
-    from torchcommodity.data import Frequency, Panel
+    from torchcommodity.data import Panel
     from torchcommodity.export import Artifact
     from torchcommodity.forecast import Forecaster
-    from torchcommodity.training import FitConfig
+    from torchcommodity.training import Executor, FitConfig
 
-SOURCES = (
-    "embedded, monthly, auto, store:NAME, fred:ID,ID, eia:ID,ID, a file, FILE:TABLE, s3://BUCKET/NAME or sql:QUERY"
-)
-PREFIXES = (
-    "store:", "fred:", "eia:", "sql:", "s3://", "gs://", "az://", "http://", "https://",
-)  # fmt: skip
 TABLES = (".csv", ".parquet", ".json")
-FILE_PART = re.compile(r"(?P<file>.+\.(duckdb|ddb|db|sqlite|sqlite3|xlsx?|xlsm)):[^:/\\]+", re.IGNORECASE)
-DUCKDB_TABLE = re.compile(r"(?P<file>.+\.(duckdb|db|ddb)):[^:/\\]+")
 DEFAULT_MODEL, DEFAULT_NETWORK = "har-garch", "har-lstm"
-MODELS = (
-    "har-garch", "har-lstm", "har-lltm", "har-tcn", "har-attention", "har-regime", "garch-lstm", "har-mlp-lstm",
-    "har-orthogonal-lstm",
-)  # fmt: skip
-"""The names of `models.MODELS`, which cannot be imported without torch; a test compares them."""
-
-
-def check_source(source: str | None) -> str | None:
-    """Reject a missing or empty file before torch is imported; a folder and a glob pattern are for Parquet files."""
-    if source is None or source in ("embedded", "monthly", "auto") or source.startswith(PREFIXES):
-        return source
-    if not source.strip():
-        raise typer.BadParameter(f"expected {SOURCES}; got an empty string")
-    match = FILE_PART.fullmatch(source)
-    path = match["file"] if match and not os.path.exists(source) else source
-    if os.path.isdir(path) or glob.has_magic(path) or (os.path.isfile(path) and os.path.getsize(path)):
-        return source
-    problem = "is empty" if os.path.isfile(path) else "does not exist"
-    raise typer.BadParameter(f"expected {SOURCES}; got {source!r}, which {problem}")
-
-
-def check_panels(source: str) -> str:
-    """Like `check_source`, for a table of panels: also a folder, a glob pattern or `FILE.duckdb:TABLE`."""
-    match = DUCKDB_TABLE.fullmatch(source)
-    if (match and os.path.isfile(match["file"])) or os.path.isdir(source) or glob.has_magic(source):
-        return source
-    check_source(source)
-    return source
+MODELS = get_args(ModelName)
+DEVICES = "cpu, cuda, cuda:1, mps, or auto: a GPU if there is one"
 
 
 def check_model(name: str | None) -> str | None:
@@ -94,68 +60,23 @@ def check_date(text: str | None) -> str | None:
     return text
 
 
-def check_symbols(symbols: str | None) -> str | None:
-    """Reject malformed `--symbols` before torch is imported."""
-    if symbols is not None:
-        parse_names(symbols)
-    return symbols
+def check_device(device: str | None) -> str | None:
+    """Reject what is not the name of a device, before torch is imported."""
+    if device is None or DEVICE.fullmatch(device):
+        return device
+    raise typer.BadParameter(f"expected auto or a device of torch, such as cpu, cuda, cuda:1 or mps; got {device!r}")
 
 
-def check_contracts(contracts: str | None) -> str | None:
-    """Reject malformed `--contracts` before torch is imported."""
-    if contracts is not None:
-        parse_contracts(contracts)
-    return contracts
+def check_available(device: str | None) -> None:
+    """Raise ValueError for a device that this machine does not have, before slow work."""
+    if device not in (None, "cpu"):
+        from torchcommodity.opkit.arguments import operation
+        from torchcommodity.training import resolve_device
+
+        with operation("--device"):
+            resolve_device(str(device))
 
 
-def check_horizons(horizons: str | None) -> str | None:
-    """Reject empty `--horizons` before torch is imported."""
-    if horizons is not None:
-        parse_names(horizons, "--horizons")
-    return horizons
-
-
-def check_levels(levels: str | None) -> str | None:
-    """Reject malformed `--levels` before torch is imported."""
-    if levels is not None:
-        parse_levels(levels)
-    return levels
-
-
-def check_curve(curve: str | None) -> str | None:
-    """Reject a missing file of `--curve` before torch is imported."""
-    if curve is None or curve == "eia:" or os.path.isfile(curve):
-        return curve
-    problem = "is a folder" if os.path.isdir(curve) else "does not exist"
-    raise typer.BadParameter(f"expected a file date,symbol,nth,close or eia:; {curve!r} {problem}")
-
-
-Data = Annotated[str, typer.Option("--data", metavar="SOURCE", callback=check_source, help=f"Prices: {SOURCES}")]
-Symbols = Annotated[
-    str | None,
-    typer.Option("--symbols", metavar="A,B", callback=check_symbols, help="Symbols to use, in this order"),
-]
-Contracts = Annotated[
-    str | None,
-    typer.Option(
-        "--contracts",
-        metavar="A=CL,B=C",
-        callback=check_contracts,
-        help="Product codes of the symbols that are front-month futures",
-    ),
-]
-CurveFile = Annotated[
-    str | None,
-    typer.Option(
-        "--curve",
-        metavar="FILE",
-        callback=check_curve,
-        help="Closes of nearby contracts: a file date,symbol,nth,close, or eia: (to April 2024, key in EIA_API_KEY)",
-    ),
-]
-Publisher = Annotated[
-    str | None, typer.Option("--publisher", metavar="NAME", help="Publisher of a file without a column source")
-]
 OutFolder = Annotated[Path, typer.Option("--out", metavar="DIR", help="Output folder")]
 OutTable = Annotated[
     Path | None,
@@ -168,19 +89,11 @@ DropUnusable = Annotated[
 ]
 Seed = Annotated[int, typer.Option("--seed", help="Random seed for initialization and shuffling")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only")]
+Paths = Annotated[int, typer.Option("--paths", metavar="N", min=1, help="Number of paths")]
 Model = Annotated[
     str | None,
     typer.Option(
         "--model", metavar="NAME", callback=check_model, help=f"Model name, see fit --list; default: {DEFAULT_MODEL}"
-    ),
-]
-NetworkModel = Annotated[
-    str | None,
-    typer.Option(
-        "--model",
-        metavar="NAME",
-        callback=check_model,
-        help=f"Name of a model with a network, see fit --list; default: {DEFAULT_NETWORK}",
     ),
 ]
 Config = Annotated[
@@ -198,7 +111,7 @@ Horizons = Annotated[
     typer.Option(
         "--horizons",
         metavar="10,2w,12m",
-        callback=check_horizons,
+        callback=reject_unless(parse_names, "--horizons"),
         help="Horizons in rows, or in days, weeks, months or years (d, w, m, y); default: by the frequency",
     ),
 ]
@@ -207,18 +120,8 @@ Levels = Annotated[
     typer.Option(
         "--levels",
         metavar="0.05,0.5,0.95",
-        callback=check_levels,
+        callback=reject_unless(parse_levels),
         help="Quantile levels between 0 and 1; default: 0.05, 0.10 to 0.95",
-    ),
-]
-Symmetry = Annotated[
-    float | None,
-    typer.Option(
-        "--symmetry",
-        min=0,
-        max=1,
-        help="Share of the past drift removed from the quantiles; 0 for equity indices [default: 0.5]",
-        show_default=False,
     ),
 ]
 FirstYear = Annotated[
@@ -226,13 +129,6 @@ FirstYear = Annotated[
     typer.Option(
         "--first-year", help="First test year; default: the last seven years are tested, of monthly prices twenty"
     ),
-]
-Executor = Annotated[
-    Literal["local", "ray"], typer.Option("--executor", help="Where the work runs; results are identical")
-]
-Address = Annotated[
-    str | None,
-    typer.Option("--address", metavar="HOST:PORT", help="Address of a Ray cluster; default: start one locally"),
 ]
 ModelFile = Annotated[
     Path,
@@ -253,25 +149,55 @@ AnyModelFile = Annotated[
         help="Fitted model (.safetensors) or exported one (.pt2, .aoti.pt2, .onnx)",
     ),
 ]
+Device = Annotated[
+    str, typer.Option("--device", metavar="DEVICE", callback=check_device, help=f"Device of the model: {DEVICES}")
+]
+TrainingDevice = Annotated[
+    str | None,
+    typer.Option(
+        "--device",
+        metavar="DEVICE",
+        callback=check_device,
+        help=f"Device of training and of its forecasts: {DEVICES}; default: the device in the settings (cpu)",
+    ),
+]
 
 
-def read_prices(
-    source: str,
-    symbols: str | None = None,
-    contracts: str | None = None,
-    curve: str | None = None,
-    publisher: str | None = None,
-    layout: Layout = DETECTED,
-) -> "Panel":
-    """Read the panel of `--data`, `--symbols`, `--contracts`, `--curve`, `--publisher` and `with_layout`."""
-    from torchcommodity.data import NOT_STATED, eia_curve, read, read_curve
+@dataclass(frozen=True)
+class ForecastOptions:
+    """What is forecast."""
 
-    names = None if symbols is None else parse_names(symbols)
-    codes = None if contracts is None else parse_contracts(contracts)
-    panel = read(source, names, contracts=codes, publisher=publisher or NOT_STATED, **layout._asdict())
-    if curve == "eia:":
-        return panel.with_curve(eia_curve(dict(zip(panel.symbols, panel.contracts))))
-    return panel if curve is None else panel.with_curve(read_curve(curve))
+    horizons: Horizons = None
+    levels: Levels = None
+    symmetry: Annotated[
+        float | None,
+        typer.Option(
+            "--symmetry",
+            min=0,
+            max=1,
+            help="Share of the past drift removed from the quantiles; 0 for equity indices [default: 0.5]",
+            show_default=False,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class ExecutorOptions:
+    """Where the work runs."""
+
+    executor: Annotated[ExecutorName, typer.Option("--executor", help="Where the work runs; results are identical")] = (
+        "local"
+    )
+    address: Annotated[
+        str | None,
+        typer.Option("--address", metavar="HOST:PORT", help="Address of a Ray cluster; default: start one locally"),
+    ] = None
+
+    def make(self) -> "AbstractContextManager[Executor]":
+        """The executor."""
+        from torchcommodity.training import make_executor
+
+        return make_executor(self.executor, self.address)
 
 
 def drop_unusable(panel: "Panel", settings: "FitConfig", screen: "Console") -> "Panel":
@@ -291,38 +217,33 @@ def read_settings(
     panel: "Panel",
     model: str | None = None,
     config: Path | None = None,
-    horizons: str | None = None,
-    levels: str | None = None,
-    default: str = DEFAULT_MODEL,
-    symmetry: float | None = None,
+    forecast: ForecastOptions = ForecastOptions(),
+    device: str | None = None,
 ) -> "FitConfig":
-    """Settings of `--model`, `--config`, `--horizons`, `--levels` and `--symmetry` for the prices.
+    """Settings of `--model`, `--config`, `--horizons`, `--levels`, `--symmetry` and `--device` for the prices.
 
     If `--model` and `--config` (TOML or a fitted model) both name a model, it must be the same. The defaults are those
     for the frequency of the prices.
     """
     from torchcommodity.opkit.arguments import operation
-    from torchcommodity.training import check_config
-
-    settings = _model_settings(model, config, panel.frequency, default)
-    names = None if horizons is None else parse_names(horizons, "--horizons")
-    with operation("settings"):
-        return check_config(settings, panel, names, None if levels is None else parse_levels(levels), symmetry)
-
-
-def _model_settings(model: str | None, config: Path | None, frequency: "Frequency", default: str) -> "FitConfig":
-    from torchcommodity.training import from_toml, load_config, to_config
+    from torchcommodity.training import check_config, from_toml, load_config, to_config
 
     if config is None:
-        return to_config({"model": {"name": model or default}}, frequency=frequency)
-    if config.suffix.lower() != ".safetensors":
-        return load_config(config, model, frequency)
-    from torchcommodity.forecast import Forecaster
+        settings = to_config({"model": {"name": model or DEFAULT_MODEL}}, frequency=panel.frequency)
+    elif config.suffix.lower() == ".safetensors":
+        from torchcommodity.forecast import Forecaster
 
-    settings = Forecaster.load(config).record.settings
-    if not settings:
-        raise ValueError(f"--config: expected a model file that records its settings; got {config}, which has none")
-    return from_toml(settings, model)
+        text = Forecaster.load(config).record.settings
+        if not text:
+            raise ValueError(f"--config: expected a model file that records its settings; got {config}, which has none")
+        settings = from_toml(text, model)
+    else:
+        settings = load_config(config, model, panel.frequency)
+    names = None if forecast.horizons is None else parse_names(forecast.horizons, "--horizons")
+    levels = None if forecast.levels is None else parse_levels(forecast.levels)
+    with operation("settings"):
+        settings = check_config(settings, panel, names, levels, forecast.symmetry)
+    return settings if device is None else replace(settings, train=replace(settings.train, device=device))
 
 
 def load_model(path: Path, device: str = "cpu") -> "Forecaster | Artifact":

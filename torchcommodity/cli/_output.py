@@ -1,5 +1,6 @@
-"""Output of the commands: progress, tables and sentences, on a console that `--quiet` silences."""
+"""Output of the commands: progress, tables and sentences on a console that `--quiet` silences, and table files."""
 
+import io
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,6 +16,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from torchcommodity.data import Finding, Panel
     from torchcommodity.forecast import BacktestSummary, Calendar, Forecast
 
@@ -150,3 +153,32 @@ def print_backtest(screen: Console, summary: "BacktestSummary", calendar: "Calen
 def command_line() -> str:
     """The command as typed, for the record in reports."""
     return shlex.join(["torchcommodity", *sys.argv[1:]])
+
+
+def check_file(path: Path | None) -> None:
+    """Reject an output file that cannot be written, before the work that fills it.
+
+    Raises:
+        ValueError: the path is a folder, or its folder cannot be written.
+    """
+    if path is not None:
+        from torchcommodity.report import check_output_folder
+
+        check_output_folder(path.parent, (path.name,))
+
+
+def write_table(frame: "pd.DataFrame", path: Path) -> None:
+    """Write a table atomically, as CSV, Parquet or JSON (one object per row) by the ending of `path`."""
+    from torchcommodity.data import frame_to_csv, write_atomic
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix.lower() == ".parquet":
+        buffer = io.BytesIO()
+        frame.to_parquet(buffer, index=False)
+        content = buffer.getvalue()
+    elif path.suffix.lower() == ".json":
+        text: str = frame.to_json(orient="records", date_format="iso", double_precision=15, indent=1)
+        content = f"{text}\n".encode()
+    else:
+        content = frame_to_csv(frame).encode()
+    write_atomic(path, content)

@@ -6,13 +6,24 @@ import os
 import pkgutil
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import typer
 
 CRASHED = 4  # exit code
+
+
+def reject_unless(parse: Callable[..., object], *arguments: str) -> Callable[[str | None], str | None]:
+    """The callback of an option that rejects a text which `parse` rejects, before torch is imported."""
+
+    def check(text: str | None) -> str | None:
+        if text is not None:
+            parse(text, *arguments)
+        return text
+
+    return check
 
 
 def parse_contracts(contracts: str) -> dict[str, str]:

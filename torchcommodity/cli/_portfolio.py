@@ -7,17 +7,28 @@ import typer
 
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
-from torchcommodity.cli._layout import DETECTED, Layout, with_layout
+from torchcommodity.cli._bundle import with_bundles
+from torchcommodity.cli._parse import reject_unless
+from torchcommodity.cli._prices import Prices
 
 if TYPE_CHECKING:
-    from torchcommodity.portfolio import PortfolioBacktest, PortfolioResult, PortfolioSelection
+    from torchcommodity.portfolio import PortfolioBacktest
 
 FILES = ("portfolio.csv", "daily.csv", "weights.csv", "portfolio.html")
 
 
-def check_costs(costs: str) -> str:
-    """Reject malformed `--cost-bps` before torch is imported."""
-    parse_costs(costs)
+def parse_costs(text: str) -> list[float]:
+    """`2,10` basis points as fractions of the traded value.
+
+    >>> parse_costs("2, 10")
+    [0.0002, 0.001]
+    """
+    try:
+        costs = [float(part) / 1e4 for part in text.split(",")]
+    except ValueError:
+        costs = []
+    if not costs or min(costs) < 0 or len(set(costs)) < len(costs):
+        raise ValueError(f"--cost-bps: expected distinct numbers >= 0, separated by commas; got {text!r}")
     return costs
 
 
@@ -33,7 +44,7 @@ CostBps = Annotated[
     typer.Option(
         "--cost-bps",
         metavar="A,B",
-        callback=check_costs,
+        callback=reject_unless(parse_costs),
         help="Transaction costs per trade in basis points (a roll counts as two trades)",
     ),
 ]
@@ -43,13 +54,10 @@ Volatility = Annotated[
 ]
 
 
-@with_layout
+@with_bundles
 def portfolio(
-    data: options.Data = "embedded",
-    symbols: options.Symbols = None,
-    contracts: options.Contracts = None,
-    curve: options.CurveFile = None,
-    layout: Layout = DETECTED,
+    *,
+    prices: Prices,
     cost_bps: CostBps = "2,10",
     long_short: LongShort = False,
     volatility: Volatility = 0.10,
@@ -79,14 +87,16 @@ def portfolio(
     )
 
     screen, costs = output.console(quiet), parse_costs(cost_bps)
-    panel = options.read_prices(data, symbols, contracts, curve, layout=layout)
+    panel = prices.read()
     check_output_folder(out, FILES)
     output.print_reading(screen, panel)
     output.print_line(screen, describe_contracts(panel))
     config = library.PortfolioTrainConfig(model=PortfolioLstmConfig(long_short=long_short, volatility=volatility))
     with output.progress_bar(screen, "Walk-forward") as progress:
         result = library.backtest(panel, config, costs=costs, first_year=first_year, seed=seed, progress=progress)
-    run = RunRecord(utc_now(), output.command_line(), data, data_hash(panel), seed, package_versions(), panel.credits())
+    run = RunRecord(
+        utc_now(), output.command_line(), prices.data, data_hash(panel), seed, package_versions(), panel.credits()
+    )
     frames = (result.to_pandas(), portfolio_days(result), portfolio_weights(result))
     texts = (
         frame_to_csv(frames[0]),
@@ -102,38 +112,20 @@ def portfolio(
 
 
 def _table(result: "PortfolioBacktest", cost: float) -> object:
-    from torchcommodity.report import describe_results, describe_selection
+    from torchcommodity.report import describe_results, describe_selection, portfolio_row
 
     kind = "Long and short" if result.long_short else "Long only"
     title = f"{kind}, {1e4 * cost:g} basis points per trade, {result.dates[0]} to {result.dates[-1]}"
     heads = ("portfolio", "Sharpe", "difference", "return", "drawdown", "traded")
     selection = result.selections[cost]
-    table = output.table(title, heads, (_cells(item, selection) for item in result.at_cost(cost)))
+    rows = []
+    for item in result.at_cost(cost):
+        # the columns that fit on a terminal; the files and the report have all columns
+        name, sharpe, _, difference, interval, annual, _, drawdown, turnover, _ = portfolio_row(item, selection)
+        name = name.replace("volatility", "vol.").replace("variance", "var.")
+        difference = f"{difference} [{interval.replace(' to ', ' ')}]" if difference else ""
+        rows.append((name, sharpe, difference, annual, drawdown, turnover))
+    table = output.table(title, heads, rows)
     notes = describe_results(result.at_cost(cost)), describe_selection(selection)
     table.caption, table.caption_justify = " ".join(filter(None, notes)), "left"
     return table
-
-
-def _cells(result: "PortfolioResult", selection: "PortfolioSelection") -> tuple[str, ...]:
-    """The columns that fit on a terminal; the files and the report have all columns."""
-    from torchcommodity.report import portfolio_row
-
-    name, sharpe, _, difference, interval, annual, _, drawdown, turnover, _ = portfolio_row(result, selection)
-    name = name.replace("volatility", "vol.").replace("variance", "var.")
-    difference = f"{difference} [{interval.replace(' to ', ' ')}]" if difference else ""
-    return name, sharpe, difference, annual, drawdown, turnover
-
-
-def parse_costs(text: str) -> list[float]:
-    """`2,10` basis points as fractions of the traded value.
-
-    >>> parse_costs("2, 10")
-    [0.0002, 0.001]
-    """
-    try:
-        costs = [float(part) / 1e4 for part in text.split(",")]
-    except ValueError:
-        costs = []
-    if not costs or min(costs) < 0 or len(set(costs)) < len(costs):
-        raise ValueError(f"--cost-bps: expected distinct numbers >= 0, separated by commas; got {text!r}")
-    return costs

@@ -8,12 +8,13 @@ import typer
 
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
-from torchcommodity.cli._device import Device, check_available
-from torchcommodity.cli._layout import DETECTED, Layout, with_layout
+from torchcommodity.cli._bundle import with_bundles
 from torchcommodity.cli._parse import call_factory, factory_errors
+from torchcommodity.cli._prices import NewPrices
 
 if TYPE_CHECKING:
-    from torchcommodity.optimize import Profile
+    from torchcommodity.forecast import Forecaster
+    from torchcommodity.optimize import BatchInputs, Profile
 
 
 class Sort(str, Enum):
@@ -56,17 +57,16 @@ Top = Annotated[int, typer.Option("--top", min=1, help="Number of operators to p
 SortBy = Annotated[Sort, typer.Option("--sort", help="Order of the operators")]
 
 
-@with_layout
+@with_bundles
 def profile(
+    *,
     model: Model,
-    data: options.Data = "embedded",
-    curve: options.CurveFile = None,
-    layout: Layout = DETECTED,
+    prices: NewPrices,
     rows: Rows = 1024,
     batch: BatchSize = 1,
     train: Train = False,
     steps: Steps = 5,
-    device: Device = "cpu",
+    device: options.Device = "cpu",
     trace: Trace = None,
     stacks: Stacks = None,
     top: Top = 15,
@@ -78,65 +78,28 @@ def profile(
     Prints the stages, the operators with their shapes, the memory, and the three largest costs. Exit code 4:
     MODULE:FUNCTION raised an exception.
     """
-    check_available(device)
+    options.check_available(device)
     import torchcommodity.optimize as optimize
+    from torchcommodity.opkit.arguments import operation
+    from torchcommodity.training import resolve_device, to_device
 
     if Path(model).exists():
-        module, batches, loss_fn = _fitted(Path(model), data, curve, layout, rows, batch)
+        module, batches, loss_fn = *_fitted_model(Path(model), prices, rows, batch), None
+        module = module.to(device)
     else:
-        module, batches, loss_fn = _from_factory(model)
+        module, batches, loss_fn = _own_model(model)
+        if device != "cpu":
+            with operation("profile"):
+                module = to_device(module, resolve_device(device))  # the profiler moves the batches
     if train and loss_fn is None:
         raise ValueError("profile: --train needs a loss; return (model, batches, loss_fn) from a function of your own")
     loss_fn = loss_fn if train else None
-    module = module if device == "cpu" else _move(module, device)
     with factory_errors(model):
         result = optimize.profile(module, batches, loss_fn=loss_fn, steps=steps, trace=trace, stacks=stacks or True)
     screen = output.console()
     if json:
         screen.print_json(result.json())
         return
-    _print(screen, result, sort, top)
-    if files := [path for path in (trace, stacks) if path is not None]:
-        output.print_written(screen, *files)
-
-
-def _fitted(path: Path, data: str, curve: Any, layout: Layout, rows: int, batch: int) -> tuple[Any, Any, None]:
-    import torchcommodity.optimize as optimize
-    from torchcommodity.forecast import Forecaster
-    from torchcommodity.opkit.arguments import operation
-    from torchcommodity.training import check_no_extra_terms, model_inputs
-
-    forecaster = Forecaster.load(path)
-    with operation("profile"):
-        check_no_extra_terms(forecaster.model.har.config, "profile a forecaster fitted without them")
-    panel = forecaster.align_panel(options.read_prices(data, ",".join(forecaster.symbols), curve=curve, layout=layout))
-    inputs = model_inputs(panel, forecaster.horizons[-1])
-    return forecaster, [optimize.benchmark_inputs(inputs, rows, batch, forecaster.horizons[-1])], None
-
-
-def _move(model: Any, device: str) -> Any:
-    """A forecaster, or a module of a function of the user's own, on a device; the profiler moves the batches."""
-    from torchcommodity.forecast import Forecaster
-    from torchcommodity.opkit.arguments import operation
-    from torchcommodity.training import resolve_device, to_device
-
-    if isinstance(model, Forecaster):
-        return model.to(device)
-    with operation("profile"):
-        return to_device(model, resolve_device(device))
-
-
-def _from_factory(factory: str) -> tuple[Any, Any, Any]:
-    result = call_factory(factory)
-    if not isinstance(result, tuple) or len(result) not in (2, 3):
-        raise ValueError(
-            f"profile: {factory} must return (model, batches) or (model, batches, loss_fn); got {type(result).__name__}"
-        )
-    model, batches, loss_fn = (*result, None)[:3]
-    return model, batches, loss_fn
-
-
-def _print(screen: Any, result: "Profile", sort: Sort, top: int) -> None:
     output.print_line(screen, f"{result.summary}.")
     screen.print(output.table("Stages", ("stage", "share"), ((s, f"{x:.1%}") for s, x in result.stages.items())))
     screen.print(_operators(result, sort, top))
@@ -144,6 +107,33 @@ def _print(screen: Any, result: "Profile", sort: Sort, top: int) -> None:
         output.print_line(screen, f"{rank}. {cost}")
     for note in result.notes:
         output.print_line(screen, f"Note: {note}.")
+    if files := [path for path in (trace, stacks) if path is not None]:
+        output.print_written(screen, *files)
+
+
+def _fitted_model(path: Path, prices: NewPrices, rows: int, batch: int) -> "tuple[Forecaster, list[BatchInputs]]":
+    """A fitted model and one batch of its prices."""
+    from torchcommodity.forecast import Forecaster
+    from torchcommodity.opkit.arguments import operation
+    from torchcommodity.optimize import benchmark_inputs
+    from torchcommodity.training import check_no_extra_terms, model_inputs
+
+    forecaster = Forecaster.load(path)
+    with operation("profile"):
+        check_no_extra_terms(forecaster.model.har.config, "profile a forecaster fitted without them")
+    inputs = model_inputs(forecaster.align_panel(prices.read(",".join(forecaster.symbols))), forecaster.horizons[-1])
+    return forecaster, [benchmark_inputs(inputs, rows, batch, forecaster.horizons[-1])]
+
+
+def _own_model(factory: str) -> tuple[Any, Any, Any]:
+    """Model, batches and loss of a function of the user's own; the loss may be None."""
+    result = call_factory(factory)
+    if not isinstance(result, tuple) or len(result) not in (2, 3):
+        raise ValueError(
+            f"profile: {factory} must return (model, batches) or (model, batches, loss_fn); got {type(result).__name__}"
+        )
+    model, batches, loss_fn = (*result, None)[:3]
+    return model, batches, loss_fn
 
 
 def _operators(result: "Profile", sort: Sort, top: int) -> object:

@@ -6,9 +6,10 @@ import typer
 
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
-from torchcommodity.cli._covariates import NONE, CovariateOptions, with_covariates
-from torchcommodity.cli._layout import DETECTED, Layout, with_layout
-from torchcommodity.cli._parse import parse_weights
+from torchcommodity.cli._bundle import with_bundles
+from torchcommodity.cli._covariates import CovariateOptions
+from torchcommodity.cli._parse import parse_weights, reject_unless
+from torchcommodity.cli._prices import NewPrices
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,13 +18,6 @@ if TYPE_CHECKING:
 
 PORTFOLIO = "portfolio"
 PATHS = 10_000
-
-
-def check_weights(weights: str | None) -> str | None:
-    """Reject malformed `--weights` before torch is imported."""
-    if weights is not None:
-        parse_weights(weights)
-    return weights
 
 
 def check_level(level: float) -> float:
@@ -38,26 +32,24 @@ Weights = Annotated[
     typer.Option(
         "--weights",
         metavar="A=0.5,B=-0.5",
-        callback=check_weights,
+        callback=reject_unless(parse_weights),
         help="Portfolio to hold, as fractions of wealth; negative for a short position",
     ),
 ]
 Level = Annotated[float, typer.Option("--level", callback=check_level, help="Confidence level")]
 
 
-@with_layout
-@with_covariates
+@with_bundles
 def risk(
+    *,
     model: options.ModelFile,
-    data: options.Data = "embedded",
-    curve: options.CurveFile = None,
-    layout: Layout = DETECTED,
-    covariates: CovariateOptions = NONE,
+    prices: NewPrices,
     weights: Weights = None,
     level: Level = 0.95,
     out: options.OutTable = None,
     seed: options.Seed = 0,
     quiet: options.Quiet = False,
+    covariates: CovariateOptions,
 ) -> None:
     """Value at risk and expected shortfall until each horizon.
 
@@ -66,13 +58,12 @@ def risk(
     """
     import pandas as pd
 
-    from torchcommodity.cli._tables import check_file, write_table
     from torchcommodity.forecast import Forecaster
 
     screen = output.console(quiet)
-    check_file(out)
+    output.check_file(out)
     forecaster = Forecaster.load(model)
-    panel = options.read_prices(data, curve=curve, layout=layout)
+    panel = prices.read()
     output.print_read_as(screen, panel)
     source = covariates.read()
     forecast = forecaster.predict(panel, source)
@@ -84,7 +75,7 @@ def risk(
     losses = pd.concat(tables, ignore_index=True)
     screen.print(_table(losses, forecast, level))
     if out is not None:
-        write_table(losses, out)
+        output.write_table(losses, out)
         output.print_written(screen, out)
 
 

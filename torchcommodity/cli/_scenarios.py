@@ -7,16 +7,16 @@ import typer
 
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
-from torchcommodity.cli._layout import DETECTED, Layout, with_layout
+from torchcommodity.cli._bundle import with_bundles
+from torchcommodity.cli._prices import Prices
 
 if TYPE_CHECKING:
     from torchcommodity.data import Panel
     from torchcommodity.scenarios import ScenarioEvaluation, Scenarios
 
 FILES = ("scenarios.csv", "facts.csv", "scenarios.html", "scenarios.safetensors")
-FIT_FRACTION = 0.75  # default share of the complete rows to fit on
+FIT_FRACTION = 0.75  # default share, to fit on, of the rows on which every symbol has a return
 
-Paths = Annotated[int, typer.Option("--paths", metavar="N", min=1, help="Number of paths")]
 Through = Annotated[
     str | None,
     typer.Option(
@@ -32,14 +32,11 @@ Steps = Annotated[
 ]
 
 
-@with_layout
+@with_bundles
 def scenarios(
-    data: options.Data = "embedded",
-    symbols: options.Symbols = None,
-    contracts: options.Contracts = None,
-    curve: options.CurveFile = None,
-    layout: Layout = DETECTED,
-    paths: Paths = 100,
+    *,
+    prices: Prices,
+    paths: options.Paths = 100,
     through: Through = None,
     steps: Steps = None,
     out: options.OutFolder = Path("out"),
@@ -64,10 +61,12 @@ def scenarios(
     )
 
     screen = output.console(quiet)
-    panel = options.read_prices(data, symbols, contracts, curve, layout=layout)
+    panel = prices.read()
     check_output_folder(out, FILES)
     output.print_reading(screen, panel)
-    through = through or _default_through(panel)
+    if through is None:
+        dates = library.complete_returns(panel)[1]
+        through = str((dates if len(dates) else panel.dates)[int(FIT_FRACTION * len(dates))])
     train = library.AdversarialConfig() if steps is None else library.AdversarialConfig(steps=steps)
     config = library.ScenarioFitConfig(train=train)
     library.split_returns(panel, through, config.model.window)  # raises before minutes of training
@@ -75,24 +74,22 @@ def scenarios(
         model = library.fit_scenarios(panel, config, seed=seed, through=through, progress=progress)
     evaluation = library.evaluate_scenarios(model, panel, seed=seed)
     sample = model.sample(paths, seed=seed)
-    run = RunRecord(utc_now(), output.command_line(), data, data_hash(panel), seed, package_versions(), panel.credits())
+    run = RunRecord(
+        utc_now(), output.command_line(), prices.data, data_hash(panel), seed, package_versions(), panel.credits()
+    )
     texts = (
         paths_csv(sample, panel),
         facts_csv(evaluation),
         scenarios_html(sample, evaluation, model.record, run),
     )
     write_files(out, dict(zip(FILES, (*(text.encode() for text in texts), model.to_bytes()))))
-    screen.print(_table(evaluation))
+    frame = evaluation.to_pandas()
+    rows = [(family, *(f"{value:.3f}" for value in frame.loc[family])) for family in frame.index]
+    span = f"{evaluation.first} to {evaluation.last}"
+    title = f"Distance from {evaluation.windows} real windows, {span}; lower is closer"
+    screen.print(output.table(title, ("facts", *frame.columns), rows))
     output.print_line(screen, describe_evaluation(evaluation))
     output.print_written(screen, *(out / name for name in FILES))
-
-
-def _default_through(panel: "Panel") -> str:
-    """Date at three quarters of the rows on which every symbol has a return."""
-    from torchcommodity.scenarios import complete_returns
-
-    dates = complete_returns(panel)[1]
-    return str((dates if len(dates) else panel.dates)[int(FIT_FRACTION * len(dates))])
 
 
 def paths_csv(scenarios: "Scenarios", panel: "Panel") -> str:
@@ -115,10 +112,3 @@ def facts_csv(evaluation: "ScenarioEvaluation") -> str:
     table = pd.concat({"distance": evaluation.to_pandas(), "mean": evaluation.fact_means()}, axis=1)
     table.columns = [" ".join(pair) for pair in table.columns]
     return frame_to_csv(table, index=True, index_label="facts")
-
-
-def _table(evaluation: "ScenarioEvaluation") -> object:
-    frame = evaluation.to_pandas()
-    rows = [(family, *(f"{value:.3f}" for value in frame.loc[family])) for family in frame.index]
-    title = f"Distance from {evaluation.windows} real windows, {evaluation.first} to {evaluation.last}; lower is closer"
-    return output.table(title, ("facts", *frame.columns), rows)

@@ -4,6 +4,7 @@ import atexit
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,12 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from torchcommodity.cli import _options as options
-from torchcommodity.cli._device import Device
-from torchcommodity.cli._layout import DETECTED, Layout, with_layout
+from torchcommodity.cli._bundle import with_bundles
+from torchcommodity.cli._prices import DETECTED, SOURCES, Contracts, SourceOptions, Symbols, check_source, read_prices
 
 TOKEN = "TORCHCOMMODITY_TOKEN"
 
 if TYPE_CHECKING:
+    from torchcommodity.data import Panel
     from torchcommodity.serve.http import Tokens
 
 ArtifactFile = Annotated[
@@ -26,12 +28,6 @@ ArtifactFile = Annotated[
         envvar="AIP_STORAGE_URI",
         help="Exported model (.pt2, .aoti.pt2 or .onnx, see torchcommodity export), a folder that contains one, or the "
         "URL of either, such as gs://BUCKET/FOLDER",
-    ),
-]
-DashboardData = Annotated[
-    str | None,
-    typer.Option(
-        "--data", metavar="SOURCE", callback=options.check_source, help=f"Prices of the dashboard: {options.SOURCES}"
     ),
 ]
 Host = Annotated[
@@ -90,13 +86,28 @@ MemoryFraction = Annotated[
 ]
 
 
-@with_layout
+@dataclass(frozen=True)
+class DashboardPrices:
+    """The prices of the dashboard."""
+
+    data: Annotated[
+        str | None,
+        typer.Option("--data", metavar="SOURCE", callback=check_source, help=f"Prices of the dashboard: {SOURCES}"),
+    ] = None
+    symbols: Symbols = None
+    contracts: Contracts = None
+    source_options: SourceOptions = DETECTED
+
+    def read(self) -> "Panel":
+        """The panel of these options."""
+        return read_prices(str(self.data), self.symbols, self.contracts, options=self.source_options)
+
+
+@with_bundles
 def serve(
+    *,
     model: ArtifactFile,
-    data: DashboardData = None,
-    symbols: options.Symbols = None,
-    contracts: options.Contracts = None,
-    layout: Layout = DETECTED,
+    dashboard: DashboardPrices,
     host: Host = "127.0.0.1",
     port: Port = 8080,
     health_route: HealthRoute = "/health",
@@ -104,7 +115,7 @@ def serve(
     fronts: Fronts = 1,
     workers: Workers = 1,
     spare: Spare = False,
-    device: Device = "cpu",
+    device: options.Device = "cpu",
     memory_fraction: MemoryFraction = None,
     token_file: TokenFile = None,
     cors_origin: CorsOrigin = None,
@@ -129,7 +140,7 @@ def serve(
     with http.local_artifact(model) as path:
         stopped_on_request = http.serve(
             path,
-            dashboard=None if data is None else partial(_dashboard, path, data, symbols, contracts, layout),
+            dashboard=None if dashboard.data is None else partial(make_dashboard, path, dashboard),
             host=host,
             port=port,
             routes=http.Routes(health_route, predict_route),
@@ -147,21 +158,24 @@ def serve(
         raise typer.Exit(1)
 
 
-def _dashboard(
-    model: Path, data: str, symbols: str | None, contracts: str | None, layout: Layout
-) -> Callable[[], dict[str, Any]]:
+def make_dashboard(model: Path, prices: DashboardPrices) -> Callable[[], dict[str, Any]]:
+    """The dashboard of an artifact; called in a process of the server.
+
+    Raises:
+        ValueError: the artifact cannot forecast the prices.
+    """
     from torchcommodity.data import check_not_synthetic
     from torchcommodity.export import Artifact
     from torchcommodity.serve.dashboard import Dashboard
 
-    artifact, read = Artifact.load(model), partial(options.read_prices, data, symbols, contracts, layout=layout)
+    artifact = Artifact.load(model)
     try:
-        panel = read()
+        panel = prices.read()
         check_not_synthetic("dashboard", panel)
         artifact.predict(panel)
     except ValueError as error:
-        raise ValueError(f"serve: --data {data} cannot be forecast with this model; {error}") from None
-    return Dashboard(artifact, read, data)
+        raise ValueError(f"serve: --data {prices.data} cannot be forecast with this model; {error}") from None
+    return Dashboard(artifact, prices.read, str(prices.data))
 
 
 def _tokens(file: Path | None) -> "Tokens | None":

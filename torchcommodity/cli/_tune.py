@@ -8,8 +8,18 @@ import typer
 
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
-from torchcommodity.cli._layout import DETECTED, Layout, with_layout
+from torchcommodity.cli._bundle import with_bundles
+from torchcommodity.cli._prices import Prices
 
+Model = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="NAME",
+        callback=options.check_model,
+        help=f"Name of a model with a network, see fit --list; default: {options.DEFAULT_NETWORK}",
+    ),
+]
 Trials = Annotated[int, typer.Option("--trials", min=1, help="Maximum number of trials")]
 Budget = Annotated[
     float | None, typer.Option("--budget-seconds", help="Time budget: no trial starts after this many seconds")
@@ -27,14 +37,11 @@ Years = Annotated[int, typer.Option("--years", min=1, help="Number of validation
 Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="Output file (TOML), for --config")]
 
 
-@with_layout
+@with_bundles
 def tune(
-    model: options.NetworkModel = None,
-    data: options.Data = "embedded",
-    symbols: options.Symbols = None,
-    contracts: options.Contracts = None,
-    curve: options.CurveFile = None,
-    layout: Layout = DETECTED,
+    *,
+    model: Model = None,
+    prices: Prices,
     config: options.Config = None,
     horizons: options.Horizons = None,
     levels: options.Levels = None,
@@ -42,8 +49,7 @@ def tune(
     budget_seconds: Budget = None,
     through: Through = None,
     years: Years = 2,
-    executor: options.Executor = "local",
-    address: options.Address = None,
+    execution: options.ExecutorOptions,
     out: Out = Path("out/config.toml"),
     seed: options.Seed = 0,
     quiet: options.Quiet = False,
@@ -53,20 +59,21 @@ def tune(
     Searches learning rate, weight decay, batch size, window and network size; writes the best settings as TOML, for
     fit --config. If no trial improves on the untrained baseline, the baseline's settings are written.
     """
-    from torchcommodity.cli._tables import check_file
     from torchcommodity.data import write_atomic
     from torchcommodity.forecast import backtest_span
-    from torchcommodity.training import make_executor, to_toml
+    from torchcommodity.training import to_toml
     from torchcommodity.training import tune as search
 
-    screen, panel = output.console(quiet), options.read_prices(data, symbols, contracts, curve, layout=layout)
-    settings = options.read_settings(panel, model, config, horizons, levels, options.DEFAULT_NETWORK)
-    check_file(out)
+    screen, panel = output.console(quiet), prices.read()
+    if model is None and config is None:
+        model = options.DEFAULT_NETWORK
+    settings = options.read_settings(panel, model, config, options.ForecastOptions(horizons, levels))
+    output.check_file(out)
     output.print_reading(screen, panel)
     if through is None:
         _, (first_year, _) = backtest_span(panel)
         through = f"{first_year - 1}-12-31"
-    with make_executor(executor, address) as workers, output.progress_bar(screen, "Tuning") as progress:
+    with execution.make() as executor, output.progress_bar(screen, "Tuning") as progress:
         result = search(
             panel.between(None, through),
             settings,
@@ -74,7 +81,7 @@ def tune(
             seconds=math.inf if budget_seconds is None else budget_seconds,
             years=years,
             seed=seed,
-            executor=workers,
+            executor=executor,
             progress=progress,
         )
     if result.excluded:

@@ -12,11 +12,16 @@ from torch import Tensor
 
 from torchcommodity.data import compare_with_training, to_panel
 from torchcommodity.export._checksum import verify
-from torchcommodity.export._devices import CPU, WrongDeviceError, check_format
+from torchcommodity.export._compatibility import (
+    CPU,
+    OtherTorchError,
+    WrongDeviceError,
+    check_format,
+    explain_other_torch,
+)
 from torchcommodity.export._export_program import RawPriceForecaster
 from torchcommodity.export._formats import aoti, onnx, pt2
 from torchcommodity.export._metadata import Metadata, make_metadata, parse_metadata
-from torchcommodity.export._other_torch import OtherTorchError, explain_other_torch
 from torchcommodity.forecast import Forecast, Forecaster, align_panel, check_warmup
 from torchcommodity.opkit.arguments import operation
 from torchcommodity.training import one_thread, resolve_device
@@ -40,6 +45,7 @@ class Artifact:
     device: torch.device = CPU  # on which it computes
 
     @classmethod
+    @operation("Artifact.load")
     def load(cls, path: str | Path, device: str | torch.device = "cpu") -> "Artifact":
         """Read a file written by `export`; the format is detected from its content.
 
@@ -53,15 +59,25 @@ class Artifact:
             ValueError: the file is damaged, truncated, or was not written by `export`; another version of torch wrote
                 it, whose graph this one cannot read; this machine has no such device, or the file does not run on it.
         """
-        with operation("Artifact.load"):
-            target = resolve_device(device)
+        target = resolve_device(device)
         return cls._from_bytes(Path(path).read_bytes(), str(path), target)
 
     @classmethod
+    @operation("Artifact.load")
     def _from_bytes(cls, content: bytes, label: str = "content", device: torch.device = CPU) -> "Artifact":
         sha256 = verify(content, label)
         try:
-            return _load(content, sha256, device)
+            if not content.startswith(ZIP_MAGIC):
+                check_format("onnx", device)
+                text, forward = onnx.from_bytes(content)
+                return cls(parse_metadata(text, sha256), forward, content)
+            records = pt2.read_records(content)
+            metadata = parse_metadata(records[pt2.METADATA].decode(), sha256)
+            check_format(metadata.format, device)
+            with explain_other_torch(metadata.torch):
+                is_compiled = metadata.format == "aoti"
+                forward = aoti.from_bytes(content, device) if is_compiled else pt2.from_records(records, device)
+            return cls(metadata, forward, content, device)
         except WrongDeviceError:
             raise
         except OtherTorchError as error:
@@ -77,7 +93,8 @@ class Artifact:
             ValueError: the forecaster was fitted with a futures curve, which an artifact does not take, or on series
                 that roll on other days than by the exchange's rule; or it is on a device without float64.
         """
-        check_format("Artifact.from_forecaster", "pt2", forecaster.device)
+        with operation("Artifact.from_forecaster"):
+            check_format("pt2", forecaster.device)
         if forecaster.record.curve:
             raise ValueError(
                 "Artifact: the forecaster was fitted with a futures curve, which an artifact does not take; "
@@ -172,16 +189,3 @@ def check_inputs(metadata: Metadata, prices: Tensor, days: Tensor) -> None:
     if (days[:, 0] < first).any() or (days[:, -1] > last).any():
         got = f"{np.datetime64(int(days.min()), 'D')} to {np.datetime64(int(days.max()), 'D')}"
         raise ValueError(f"artifact: days must lie between {' and '.join(metadata.calendar)}; got {got}")
-
-
-def _load(content: bytes, sha256: str, device: torch.device) -> Artifact:
-    if not content.startswith(ZIP_MAGIC):
-        check_format("Artifact.load", "onnx", device)
-        text, forward = onnx.from_bytes(content)
-        return Artifact(parse_metadata(text, sha256), forward, content)
-    records = pt2.read_records(content)
-    metadata = parse_metadata(records[pt2.METADATA].decode(), sha256)
-    check_format("Artifact.load", metadata.format, device)
-    with explain_other_torch(metadata.torch):
-        forward = aoti.from_bytes(content, device) if metadata.format == "aoti" else pt2.from_records(records, device)
-    return Artifact(metadata, forward, content, device)

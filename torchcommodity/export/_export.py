@@ -4,20 +4,19 @@ from pathlib import Path
 
 import torch
 
+from torchcommodity._choices import ARTIFACT_ENDINGS, artifact_format
 from torchcommodity.data import write_atomic
 from torchcommodity.export._artifact import Artifact
-from torchcommodity.export._checksum import append_onnx_checksum, append_zip_checksum
-from torchcommodity.export._devices import check_format, move
+from torchcommodity.export._compatibility import check_format
 from torchcommodity.export._export_program import RawPriceForecaster, trace
 from torchcommodity.export._formats import aoti, onnx, pt2
-from torchcommodity.export._metadata import FORMATS, Format, Metadata, make_metadata
+from torchcommodity.export._metadata import FORMATS, Format, make_metadata
 from torchcommodity.forecast import Forecaster
 from torchcommodity.opkit.arguments import operation
 from torchcommodity.training import Progress, one_thread, resolve_device
 
 TOLERANCE: dict[Format, float] = {"pt2": 0.0, "aoti": 1e-5, "onnx": 1e-5}  # of a log-return
 GPU_TOLERANCE = 1e-5
-ENDINGS: dict[str, Format] = {".aoti.pt2": "aoti", ".pt2": "pt2", ".onnx": "onnx"}  # the longest first
 STAGE: dict[Format, str] = {"pt2": "writing the graph", "aoti": "compiling the graph", "onnx": "converting the graph"}
 
 
@@ -73,7 +72,12 @@ def export(
     if not isinstance(module, Forecaster):
         rule = "forecaster must be a Forecaster, the result of forecast.fit or Forecaster.load"
         raise TypeError(f"export: {rule}; got {type(module).__name__}")
-    format = _format_of(path) if format is None else format
+    if format is None:
+        format = artifact_format(Path(path).name)
+        if format is None and Path(path).suffix:
+            rule = f"path must end with one of {', '.join(ARTIFACT_ENDINGS.values())} if no format is given"
+            raise ValueError(f"export: {rule}; got {str(path)!r}; pass format={FORMATS[0]!r} to use this name")
+        format = format or "pt2"
     if format not in FORMATS:
         raise ValueError(f"export: format must be one of {', '.join(FORMATS)}; got {format!r}")
     if forecaster.record.curve and not without_curve:
@@ -82,15 +86,16 @@ def export(
             "without_curve=True (--without-curve) to expect the past roll gaps instead"
         )
     target = resolve_device(device)
-    check_format("export", format, target)
-    {"pt2": pt2, "aoti": aoti, "onnx": onnx}[format].check_available()
+    check_format(format, target)
+    writer = {"pt2": pt2, "aoti": aoti, "onnx": onnx}[format]
+    writer.check_available()
     metadata, graph = make_metadata(forecaster, format), RawPriceForecaster(forecaster.to("cpu"))
     report = progress or (lambda done, total, description: None)
     try:
         report(0, 4, "tracing the model")
         program = trace(graph, metadata.min_rows)
         report(1, 4, STAGE[format])
-        content = _to_bytes(program, metadata, target)
+        content = writer.to_bytes(program, metadata, target)
         report(2, 4, "comparing with the forecaster")
         _compare(Artifact._from_bytes(content, device=target), graph)
     except Exception as error:  # torch's exporters raise errors of any type
@@ -102,25 +107,6 @@ def export(
         ) from error
     report(3, 4, "saving the file")
     return write_atomic(path, content)
-
-
-def _format_of(path: str | Path) -> Format:
-    name = Path(path).name.lower()
-    for ending, format in ENDINGS.items():
-        if name.endswith(ending):
-            return format
-    if Path(path).suffix:
-        rule = f"path must end with one of {', '.join(ENDINGS)} if no format is given"
-        raise ValueError(f"export: {rule}; got {str(path)!r}; pass format={FORMATS[0]!r} to use this name")
-    return "pt2"
-
-
-def _to_bytes(program: torch.export.ExportedProgram, metadata: Metadata, device: torch.device) -> bytes:
-    if metadata.format == "onnx":
-        return append_onnx_checksum(onnx.to_bytes(program, metadata))
-    if metadata.format == "aoti":
-        return append_zip_checksum(aoti.to_bytes(move(program, device), metadata))
-    return append_zip_checksum(pt2.to_bytes(program, metadata))
 
 
 @one_thread()

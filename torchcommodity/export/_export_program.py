@@ -52,21 +52,19 @@ class RawPriceForecaster(nn.Module):
 def _freeze_constraints(model: nn.Module) -> nn.Module:
     """Copy of a model with the values of constrained parameters: no graph has to compute a matrix exponential."""
     model = copy.deepcopy(model)
-    for module in filter(_is_constrained, list(model.modules())):
+    for module in list(model.modules()):
+        if not parametrize.is_parametrized(module):
+            continue
+        parametrizations: nn.ModuleDict = module.parametrizations  # type: ignore[assignment]
+        if any(x.dtype == torch.int8 for x in parametrizations.state_dict().values()):
+            continue  # of `optimize.quantize`: its integers are smaller than their values
         # not remove_parametrizations: it deletes an attribute of the class, which the copy shares with the original
-        values = {name: getattr(module, name).detach() for name in module.parametrizations}  # type: ignore[union-attr]
+        values = {name: getattr(module, name).detach() for name in parametrizations}
         module.__class__ = parametrize.type_before_parametrizations(module)
         del module.parametrizations
         for name, value in values.items():
             module.register_buffer(name, value)
     return model
-
-
-def _is_constrained(module: nn.Module) -> bool:
-    """Whether a module has parametrizations other than those of `optimize.quantize`, whose integers are smaller."""
-    if not parametrize.is_parametrized(module):
-        return False
-    return all(x.dtype != torch.int8 for x in module.parametrizations.state_dict().values())  # type: ignore[union-attr]
 
 
 def trace(graph: RawPriceForecaster, min_rows: int) -> torch.export.ExportedProgram:

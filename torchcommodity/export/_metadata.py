@@ -2,18 +2,19 @@
 
 import json
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import torch
 
 import torchcommodity
+from torchcommodity._choices import ArtifactFormat as Format
 from torchcommodity.data import Frequency, PriceStatistics
 from torchcommodity.export._roll_calendar import calendar_range, day_range
 from torchcommodity.forecast import Forecaster
 from torchcommodity.models import model_name
+from torchcommodity.opkit.arguments import operation
 from torchcommodity.training import check_no_extra_terms
 
-Format = Literal["pt2", "aoti", "onnx"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 
 
@@ -75,6 +76,7 @@ class Metadata:
         return json.dumps(asdict(replace(self, sha256="")), sort_keys=True)
 
 
+@operation("export")
 def make_metadata(forecaster: Forecaster, format: Format) -> Metadata:
     """Build the metadata of an artifact.
 

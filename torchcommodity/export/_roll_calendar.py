@@ -11,6 +11,7 @@ from torchcommodity.data import business_calendar, get_contract, roll_days
 FIRST, LAST = np.datetime64("1970-01-01"), np.datetime64("2060-12-31")  # dates of the roll rules
 SPOT_RANGE = ("1600-01-01", "2200-12-31")  # dates that `data.read` takes
 TABLE_START = np.datetime64("1969-12-01")  # entry 0 of the tables: an open day precedes FIRST
+FIRST_ENTRY = int((FIRST - TABLE_START).astype(np.int64))
 MONTH_BASE = 16  # roll code = MONTH_BASE * number of rolls so far + calendar month of the last one, its last four bits
 
 
@@ -58,43 +59,34 @@ class RollCalendar(nn.Module):
         is_open = np.stack([np.is_busday(days, busdaycal=business_calendar(market)) for market in markets])
         min_count = is_open.sum(1).min()
         open_days = np.stack([np.flatnonzero(row)[:min_count] for row in is_open])
-        self.register_buffer("roll_codes", torch.from_numpy(np.stack([_roll_codes(code, days) for code in products])))
+        roll_codes = []
+        for code in products:
+            roll_dates = roll_days(code, days[0], days[-1])
+            months = np.append(0, roll_dates.astype("datetime64[M]").astype(np.int64) % 12 + 1)
+            count = np.searchsorted(roll_dates, days, side="right")
+            roll_codes.append((MONTH_BASE * count + months[count]).astype(np.int16))
+        self.register_buffer("roll_codes", torch.from_numpy(np.stack(roll_codes)))
         self.register_buffer("open_counts", torch.from_numpy(is_open.cumsum(1).astype(np.int16)))
         self.register_buffer("open_days", torch.from_numpy(open_days.astype(np.int32)))
 
     def forward(self, days: Tensor) -> Tensor:  # (B, T) int64 days since 1970-01-01 -> (B, T + ahead, N) int64
-        indices = torch.where(days < 0, self.roll_codes.shape[1], days + _table_index(FIRST))
+        indices = torch.where(days < 0, self.roll_codes.shape[1], days + FIRST_ENTRY)
         before, last = indices[:, :1] - 1, indices[:, -1:]
-        rows = [
-            torch.cat([before, indices, self._next_open_days(market, last)], 1)
-            for market in range(len(self.open_counts))
-        ]
+        rows = []  # (B, 1 + T + ahead) by market: the day before the first row, the rows, the next open days
+        for market in range(len(self.open_counts)):
+            ordinal = self.open_counts[market][last].to(torch.int64) + torch.arange(self.ahead, device=last.device)
+            rows.append(torch.cat([before, indices, self.open_days[market][ordinal].to(torch.int64)], 1))
         codes = [self.roll_codes[product][rows[market]] for product, market in enumerate(self.markets)]
         spot = torch.zeros_like(codes[0])
         panel = torch.stack([spot if product is None else codes[product] for product in self.columns], -1)
         is_roll = panel[:, 1:] != panel[:, :-1]
-        is_closed = torch.stack([self._closed(product, rows) for product in self.columns], -1)
+        closed = []  # (B, T + ahead) by column
+        for product in self.columns:
+            if product is None:
+                closed.append(torch.zeros_like(rows[0][:, 1:], dtype=torch.bool))
+            else:
+                counts, entries = self.open_counts[self.markets[product]], rows[self.markets[product]][:, 1:]
+                closed.append(counts[entries] == counts[entries - 1])
+        is_closed = torch.stack(closed, -1)
         months = (panel[:, 1:] & (MONTH_BASE - 1)).to(torch.int64)
         return torch.where(is_roll, months, -is_closed.to(torch.int64))
-
-    def _closed(self, product: int | None, rows: list[Tensor]) -> Tensor:  # (B, 1 + T + ahead) each -> (B, T + ahead)
-        if product is None:
-            return torch.zeros_like(rows[0][:, 1:], dtype=torch.bool)
-        counts, days = self.open_counts[self.markets[product]], rows[self.markets[product]][:, 1:]
-        return counts[days] == counts[days - 1]
-
-    def _next_open_days(self, market: int, last: Tensor) -> Tensor:  # (B, 1) -> (B, ahead)
-        ordinal = self.open_counts[market][last].to(torch.int64) + torch.arange(self.ahead, device=last.device)
-        return self.open_days[market][ordinal].to(torch.int64)
-
-
-def _roll_codes(code: str, days: np.ndarray) -> np.ndarray:  # (D,) -> (D,) int16
-    roll_dates = roll_days(code, days[0], days[-1])
-    months = np.append(0, roll_dates.astype("datetime64[M]").astype(np.int64) % 12 + 1)
-    count = np.searchsorted(roll_dates, days, side="right")
-    codes: np.ndarray = (MONTH_BASE * count + months[count]).astype(np.int16)
-    return codes
-
-
-def _table_index(day: np.datetime64) -> int:
-    return int((day - TABLE_START).astype(np.int64))

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from torchcommodity._choices import ModelName
 from torchcommodity.models._config_fields import config_from_dict
 from torchcommodity.models._garch_lstm import GarchLstm, GarchLstmConfig
 from torchcommodity.models._har_attention import HarAttention, HarAttentionConfig
@@ -36,7 +37,7 @@ class ModelEntry(NamedTuple):
     summary: str
 
 
-MODELS: dict[str, ModelEntry] = {
+MODELS: dict[ModelName, ModelEntry] = {
     "har-garch": ModelEntry(HarGarchConfig, HarGarch, "HAR-GARCH term structure of volatility, no network (default)"),
     "har-lstm": ModelEntry(HarLstmConfig, HarLstm, "LSTM over the volatility features of each symbol"),
     "har-lltm": ModelEntry(HarLltmConfig, HarLltm, "LLTM (long-long-term memory) over the same features"),

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchcommodity._choices import TrackName
 from torchcommodity.data import (
     Panel,
     calendar_years,
@@ -37,7 +38,7 @@ class Track(NamedTuple):
     title: str
 
 
-TRACKS = {
+TRACKS: dict[TrackName, Track] = {
     "daily": Track("daily", 2017, 2025, "daily EIA spot prices of energy"),
     "monthly": Track("monthly", 2010, 2025, "monthly World Bank prices"),
 }
@@ -126,7 +127,7 @@ class Task:
         return f"Task({self.track}, {symbols} symbols; {span}; {count:,} forecasts)"
 
 
-def load_track(name: str) -> Task:
+def load_track(name: TrackName) -> Task:
     """The task of a track of the protocol, on prices that ship with the package.
 
     Args:

@@ -1,5 +1,6 @@
 """Train the network of a forecaster: configs, splits and batches, the trainer, checkpoints, tuning, executors."""
 
+from torchcommodity._choices import ExecutorName as ExecutorName
 from torchcommodity.models import ModelInputs as ModelInputs
 from torchcommodity.models import to_device as to_device
 from torchcommodity.training._batches import TrainingBatch as TrainingBatch
@@ -25,7 +26,6 @@ from torchcommodity.training._device import limit_memory as limit_memory
 from torchcommodity.training._device import resolve_device as resolve_device
 from torchcommodity.training._executors import LOCAL as LOCAL
 from torchcommodity.training._executors import Executor as Executor
-from torchcommodity.training._executors import ExecutorName as ExecutorName
 from torchcommodity.training._executors import make_executor as make_executor
 from torchcommodity.training._folds import HAR_GARCH as HAR_GARCH
 from torchcommodity.training._folds import WITHOUT_COVARIATES as WITHOUT_COVARIATES

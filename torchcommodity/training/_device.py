@@ -1,13 +1,11 @@
 """Devices by name: which one is meant, whether this machine has it, and its memory."""
 
-import re
 from typing import Annotated
 
 import torch
 
+from torchcommodity._choices import DEVICE
 from torchcommodity.opkit.arguments import current_operation, operation
-
-DEVICE = re.compile(r"auto|[a-z]+(:\d+)?")
 
 
 class DeviceName:

@@ -4,12 +4,12 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Literal, Protocol, TypeVar
+from typing import Protocol, TypeVar
+
+from torchcommodity._choices import ExecutorName
 
 A = TypeVar("A")
 B = TypeVar("B")
-
-ExecutorName = Literal["local", "ray"]
 
 
 class Executor(Protocol):

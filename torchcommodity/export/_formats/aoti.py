@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from torchcommodity import ops
-from torchcommodity.export._devices import CPU, check_compiled_for
+from torchcommodity.export._checksum import append_zip_checksum
+from torchcommodity.export._compatibility import CPU, check_compiled_for, move
 from torchcommodity.export._formats import pt2
 from torchcommodity.export._metadata import Metadata
 from torchcommodity.opkit import native_libraries
@@ -39,9 +40,13 @@ def check_available() -> None:
 
 
 def to_bytes(
-    program: torch.export.ExportedProgram, metadata: Metadata, inductor_configs: dict[str, Any] | None = None
+    program: torch.export.ExportedProgram,
+    metadata: Metadata,
+    device: torch.device = CPU,
+    inductor_configs: dict[str, Any] | None = None,
 ) -> bytes:
-    """AOTInductor package of a graph."""
+    """AOTInductor package of a graph for a device."""
+    program = move(program, device)
     for node in program.graph.nodes:
         node.meta.pop("stack_trace", None)  # contains local paths
     with tempfile.TemporaryDirectory() as folder:
@@ -51,7 +56,7 @@ def to_bytes(
         records = pt2.read_records(Path(package).read_bytes())
     records = {name: content for name, content in records.items() if not name.endswith(".cpp")}  # compiled into the .so
     records |= {f"{LIBRARY}{path.name}": path.read_bytes() for path in _libraries()}
-    return pt2.write_records(records | {pt2.METADATA: metadata.to_json().encode()})
+    return append_zip_checksum(pt2.write_records(records | {pt2.METADATA: metadata.to_json().encode()}))
 
 
 def from_bytes(package: bytes, device: torch.device = CPU) -> Callable[[Tensor, Tensor], Tensor]:
@@ -59,20 +64,16 @@ def from_bytes(package: bytes, device: torch.device = CPU) -> Callable[[Tensor, 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model.pt2")
         path.write_bytes(package)  # the verified bytes: the original file may have changed since
-        _check_processor(str(path), device)
+        target = torch._C._aoti.AOTIModelPackageLoader.load_metadata_from_package(str(path), "model")  # type: ignore[attr-defined]
+        check_compiled_for(target["AOTI_DEVICE_KEY"], device)
+        for name, local in _processor(target["AOTI_DEVICE_KEY"]).items():
+            if not set(target.get(name, local).split()) <= set(local.split()):
+                raise ValueError(f"machine code for another processor: {name} {target[name]}; this one has {local}")
         return torch._inductor.aoti_load_package(str(path), device_index=-1 if device.index is None else device.index)
 
 
 def _libraries() -> list[Path]:
     return [path for path in native_libraries() if path == ops.NATIVE.path]
-
-
-def _check_processor(path: str, device: torch.device) -> None:
-    target = torch._C._aoti.AOTIModelPackageLoader.load_metadata_from_package(path, "model")  # type: ignore[attr-defined]
-    check_compiled_for(target["AOTI_DEVICE_KEY"], device)
-    for name, local in _processor(target["AOTI_DEVICE_KEY"]).items():
-        if not set(target.get(name, local).split()) <= set(local.split()):
-            raise ValueError(f"machine code for another processor: {name} {target[name]}; this one has {local}")
 
 
 def _processor(device_type: str) -> dict[str, str]:

@@ -10,6 +10,8 @@ from unittest import mock
 import torch
 from torch import Tensor
 
+from torchcommodity.export._checksum import append_onnx_checksum
+from torchcommodity.export._compatibility import CPU
 from torchcommodity.export._metadata import Metadata
 
 METADATA = "metadata"  # key in the model's metadata_props
@@ -25,7 +27,7 @@ def check_available() -> None:
         )
 
 
-def to_bytes(program: torch.export.ExportedProgram, metadata: Metadata) -> bytes:
+def to_bytes(program: torch.export.ExportedProgram, metadata: Metadata, _device: torch.device = CPU) -> bytes:
     """ONNX model with inputs `prices` and `days` and output `quantiles`."""
     torch._dynamo.reset()  # `scan` compiles its body: shapes of an earlier export would leak into this one
     registration = logging.getLogger("torch.onnx._internal.exporter._registration")  # warns if torchvision is missing
@@ -40,8 +42,7 @@ def to_bytes(program: torch.export.ExportedProgram, metadata: Metadata) -> bytes
     _strip_debug_info(model)
     entry = model.metadata_props.add()
     entry.key, entry.value = METADATA, metadata.to_json()
-    content: bytes = model.SerializeToString(deterministic=True)
-    return content
+    return append_onnx_checksum(model.SerializeToString(deterministic=True))
 
 
 def from_bytes(model: bytes) -> tuple[str, Callable[[Tensor, Tensor], Tensor]]:

@@ -10,7 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torchcommodity.export._devices import CPU, move
+from torchcommodity.export._checksum import append_zip_checksum
+from torchcommodity.export._compatibility import CPU, move
 from torchcommodity.export._graph_allowlist import check_graph, strip_debug_info
 from torchcommodity.export._metadata import Metadata
 
@@ -25,15 +26,15 @@ def check_available() -> None:
     """Do nothing: torch is all that this format needs."""
 
 
-def to_bytes(program: torch.export.ExportedProgram, metadata: Metadata) -> bytes:
-    """Archive of a graph; `torch.export.load` can read it too."""
+def to_bytes(program: torch.export.ExportedProgram, metadata: Metadata, _device: torch.device = CPU) -> bytes:
+    """Archive of a graph, the same for all devices; `torch.export.load` can read it too."""
     buffer = io.BytesIO()
     torch.export.save(program, buffer)
     records = read_records(buffer.getvalue())
     graph = strip_debug_info(json.loads(records[GRAPH]))
     records |= {GRAPH: json.dumps(graph).encode(), EXAMPLE: b"", METADATA: metadata.to_json().encode()}
     _check(records)
-    return write_records(records)
+    return append_zip_checksum(write_records(records))
 
 
 def from_records(records: dict[str, bytes], device: torch.device = CPU) -> Callable[[Tensor, Tensor], Tensor]:

@@ -1,0 +1,198 @@
+"""Options that say which prices a command reads, and how. Nothing here imports torch or pandas, see `_options`."""
+
+import glob
+import os
+import re
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from torchcommodity.cli._parse import parse_contracts, parse_names, reject_unless
+
+if TYPE_CHECKING:
+    from torchcommodity.data import Panel
+
+SOURCES = (
+    "embedded, monthly, auto, store:NAME, fred:ID,ID, eia:ID,ID, a file, FILE:TABLE, s3://BUCKET/NAME or sql:QUERY"
+)
+PREFIXES = (
+    "store:", "fred:", "eia:", "sql:", "s3://", "gs://", "az://", "http://", "https://",
+)  # fmt: skip
+FILE_PART = re.compile(r"(?P<file>.+\.(duckdb|ddb|db|sqlite|sqlite3|xlsx?|xlsm)):[^:/\\]+", re.IGNORECASE)
+FORMATS = (
+    "yfinance", "databento", "contracts", "pysystemtrade", "pysystemtrade-adjusted", "stooq-bulk", "nasdaq-data-link",
+    "investing", "barchart", "norgate", "bloomberg", "refinitiv", "eia-api", "nixtla", "fred", "stooq", "bars",
+    "long", "wide",
+)  # fmt: skip
+"""The names of `data.FORMATS`, which cannot be imported without torch; a test compares them."""
+
+
+def check_source(source: str | None) -> str | None:
+    """Reject a missing or empty file before torch is imported; a folder and a glob pattern are for Parquet files."""
+    if source is None or source in ("embedded", "monthly", "auto") or source.startswith(PREFIXES):
+        return source
+    if not source.strip():
+        raise typer.BadParameter(f"expected {SOURCES}; got an empty string")
+    match = FILE_PART.fullmatch(source)
+    path = match["file"] if match and not os.path.exists(source) else source
+    if os.path.isdir(path) or glob.has_magic(path) or (os.path.isfile(path) and os.path.getsize(path)):
+        return source
+    problem = "is empty" if os.path.isfile(path) else "does not exist"
+    raise typer.BadParameter(f"expected {SOURCES}; got {source!r}, which {problem}")
+
+
+def check_curve(curve: str | None) -> str | None:
+    """Reject a missing file of `--curve` before torch is imported."""
+    if curve is None or curve == "eia:" or os.path.isfile(curve):
+        return curve
+    problem = "is a folder" if os.path.isdir(curve) else "does not exist"
+    raise typer.BadParameter(f"expected a file date,symbol,nth,close or eia:; {curve!r} {problem}")
+
+
+def check_format(name: str | None) -> str | None:
+    """Reject an unknown format before torch is imported."""
+    if name is None or name in FORMATS:
+        return name
+    raise typer.BadParameter(f"expected one of {', '.join(FORMATS)}; got {name!r}")
+
+
+def check_time(text: str | None) -> str | None:
+    """Reject anything but an ISO date or time."""
+    try:
+        if text is not None:
+            datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        raise typer.BadParameter(f"expected YYYY-MM-DD or YYYY-MM-DDTHH:MM:SS; got {text!r}") from None
+    return text
+
+
+Source = Annotated[str, typer.Argument(metavar="SOURCE", callback=check_source, help=f"Prices: {SOURCES}")]
+Data = Annotated[str, typer.Option("--data", metavar="SOURCE", callback=check_source, help=f"Prices: {SOURCES}")]
+Symbols = Annotated[
+    str | None,
+    typer.Option("--symbols", metavar="A,B", callback=reject_unless(parse_names), help="Symbols to use, in this order"),
+]
+Contracts = Annotated[
+    str | None,
+    typer.Option(
+        "--contracts",
+        metavar="A=CL,B=C",
+        callback=reject_unless(parse_contracts),
+        help="Product codes of the symbols that are front-month futures",
+    ),
+]
+CurveFile = Annotated[
+    str | None,
+    typer.Option(
+        "--curve",
+        metavar="FILE",
+        callback=check_curve,
+        help="Closes of nearby contracts: a file date,symbol,nth,close, or eia: (to April 2024, key in EIA_API_KEY)",
+    ),
+]
+Publisher = Annotated[
+    str | None, typer.Option("--publisher", metavar="NAME", help="Publisher of a file without a column source")
+]
+AsOf = Annotated[
+    str | None,
+    typer.Option(
+        "--as-of",
+        metavar="DATE",
+        callback=check_time,
+        help="Read store:NAME as it stood at the end of this day, or at this time, UTC",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class SourceOptions:
+    """How a source is to be read; None = detected, or as the store has it now."""
+
+    format: Annotated[
+        str | None,
+        typer.Option(
+            "--format", metavar="NAME", callback=check_format, help="Layout, see data formats; default: detected"
+        ),
+    ] = None
+    column: Annotated[
+        str | None, typer.Option("--column", metavar="NAME", help="Price column; default: settlement, else close")
+    ] = None
+    decimal: Annotated[
+        Literal[".", ","] | None, typer.Option("--decimal", help="Decimal mark; default: as the numbers prove")
+    ] = None
+    date_order: Annotated[
+        Literal["ymd", "dmy", "mdy"] | None,
+        typer.Option("--date-order", help="Order of year, month and day; default: as the dates prove"),
+    ] = None
+    roll: Annotated[
+        str | None,
+        typer.Option(
+            "--roll",
+            metavar="RULE",
+            help="Roll of prices by contract: expiry, 5d, volume, open-interest, months=HKNUZ; default: expiry",
+        ),
+    ] = None
+    adjustment: Annotated[
+        Literal["none", "panama", "ratio"] | None,
+        typer.Option("--adjustment", help="Back-adjustment of prices by contract; default: none"),
+    ] = None
+    averages: Annotated[
+        bool | None,
+        typer.Option(
+            "--averages/--no-averages",
+            help="Prices are averages of their period, not its last ones; default: as the source says",
+        ),
+    ] = None
+    as_of: AsOf = None
+
+
+DETECTED = SourceOptions()
+
+
+@dataclass(frozen=True)
+class Prices:
+    """The prices that a model is fitted to."""
+
+    data: Data = "embedded"
+    symbols: Symbols = None
+    contracts: Contracts = None
+    curve: CurveFile = None
+    source_options: SourceOptions = DETECTED
+
+    def read(self) -> "Panel":
+        """The panel of these options."""
+        return read_prices(self.data, self.symbols, self.contracts, self.curve, options=self.source_options)
+
+
+@dataclass(frozen=True)
+class NewPrices:
+    """The prices that a fitted model is applied to; it names symbols and contracts itself."""
+
+    data: Data = "embedded"
+    curve: CurveFile = None
+    source_options: SourceOptions = DETECTED
+
+    def read(self, symbols: str | None = None) -> "Panel":
+        """The panel of these options."""
+        return read_prices(self.data, symbols, curve=self.curve, options=self.source_options)
+
+
+def read_prices(
+    source: str,
+    symbols: str | None = None,
+    contracts: str | None = None,
+    curve: str | None = None,
+    publisher: str | None = None,
+    options: SourceOptions = DETECTED,
+) -> "Panel":
+    """Read a source as `--symbols`, `--contracts`, `--curve`, `--publisher` and the other options say."""
+    from torchcommodity.data import NOT_STATED, eia_curve, read, read_curve
+
+    names = None if symbols is None else parse_names(symbols)
+    codes = None if contracts is None else parse_contracts(contracts)
+    panel = read(source, names, contracts=codes, publisher=publisher or NOT_STATED, **asdict(options))
+    if curve == "eia:":
+        return panel.with_curve(eia_curve(dict(zip(panel.symbols, panel.contracts))))
+    return panel if curve is None else panel.with_curve(read_curve(curve))
