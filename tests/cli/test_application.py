@@ -11,8 +11,8 @@ from typer.testing import Result
 
 import torchcommodity
 import torchcommodity.cli
-from torchcommodity.cli import _options as options
 from torchcommodity.cli._application import COMMANDS
+from torchcommodity.cli._prices import Prices
 
 Run = Callable[..., Result]
 Error = Callable[[Result], str]
@@ -127,7 +127,7 @@ def test_ctrl_c_is_exit_code_130(run: Run, error: Error, monkeypatch: pytest.Mon
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(options, "read_prices", interrupt)
+    monkeypatch.setattr(Prices, "read", interrupt)
     result = run("forecast")
     assert result.exit_code == 130
     assert "interrupted; nothing was written" in error(result)

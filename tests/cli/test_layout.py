@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
-from torchcommodity.cli._layout import FORMATS
+from torchcommodity.cli._prices import FORMATS
 from torchcommodity.data import FORMATS as RECORDS
 
 Run = Callable[..., Result]
@@ -28,10 +28,10 @@ def test_formats_of_the_options_are_those_of_the_library():
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_with_data_takes_the_layout(command: str):
+def test_every_command_with_data_takes_the_source_options(command: str):
     parameters = inspect.signature(getattr(import_module(f"torchcommodity.cli._{command}"), command)).parameters
     assert {"format", "column", "decimal", "date_order"} <= parameters.keys()
-    assert "layout" not in parameters
+    assert "source_options" not in parameters
 
 
 def test_data_check_says_how_a_file_was_read(run: Run, error: Error, tmp_path: Path):

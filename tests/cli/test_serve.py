@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
-from torchcommodity.cli._layout import DETECTED
-from torchcommodity.cli._serve import TOKEN, _dashboard, _tokens
+from torchcommodity.cli._serve import TOKEN, DashboardPrices, _tokens, make_dashboard
 from torchcommodity.data import embedded
 
 Run = Callable[..., Result]
@@ -41,7 +40,7 @@ def test_serve_rejects_prices_without_the_symbols_at_start(
     assert "got BRENT without WTI" in error(result)
     # the function that raises the error above in a process of the server, without starting one again
     with pytest.raises(ValueError, match=r"short\.csv cannot be forecast with this model.* positive prices"):
-        _dashboard(artifact, str(tmp_path / "short.csv"), None, None, DETECTED)
+        make_dashboard(artifact, DashboardPrices(str(tmp_path / "short.csv")))
 
 
 @pytest.mark.slow

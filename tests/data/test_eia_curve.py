@@ -8,7 +8,7 @@ from test_eia import KEY, eia_body
 from typer.testing import CliRunner
 
 from torchcommodity import data
-from torchcommodity.cli import _options
+from torchcommodity.cli._prices import read_prices
 
 DAYS = pd.bdate_range("2024-03-28", "2024-04-05").strftime("%Y-%m-%d")
 FIRST = {"RCLC": 83.2, "RNGC": 1.76, "EER_EPD2F_PE": 2.6, "EER_EPMRR_PE": 2.7}
@@ -46,13 +46,13 @@ def test_curve_of_a_command_comes_from_the_eia_and_says_where_it_ends(tmp_path, 
     with serving(publisher) as (_, base):
         monkeypatch.setenv("TORCHCOMMODITY_EIA_URL", base)
         monkeypatch.setenv("EIA_API_KEY", KEY)
-        panel = _options.read_prices(str(tmp_path / "prices.csv"), contracts="WTI=CL", curve="eia:")
+        panel = read_prices(str(tmp_path / "prices.csv"), contracts="WTI=CL", curve="eia:")
     assert panel.curve.shape == (len(days), 1, 4)
     finding = next(finding for finding in panel.findings if finding.kind == "curve ended")
     assert (finding.symbol, finding.date, finding.value) == ("WTI", "2024-04-05", "the prices end on 2024-06-28")
     assert panel.curve[len(DAYS) :].isnan().all()
     with pytest.raises(data.DataError, match=r"expected a symbol of CL, NG, HO or RB \(--contracts WTI=CL\)"):
-        _options.read_prices(str(tmp_path / "prices.csv"), curve="eia:")
+        read_prices(str(tmp_path / "prices.csv"), curve="eia:")
 
 
 def test_curve_option_rejects_a_missing_file():

@@ -14,7 +14,6 @@ from torch import Tensor
 from torchcommodity import forecast
 from torchcommodity.data import Panel
 from torchcommodity.export import Artifact, RawPriceForecaster, export, make_metadata
-from torchcommodity.export._checksum import append_zip_checksum
 from torchcommodity.export._export_program import trace
 from torchcommodity.export._formats import aoti, pt2
 from torchcommodity.forecast import Forecaster
@@ -43,9 +42,9 @@ def test_aoti_equals_predict_and_bundles_the_operators(
 ) -> None:
     metadata = make_metadata(forecaster, "aoti")
     program = trace(RawPriceForecaster(forecaster), metadata.min_rows)
-    package = aoti.to_bytes(program, metadata, FAST_COMPILE)
+    package = aoti.to_bytes(program, metadata, inductor_configs=FAST_COMPILE)
     path = tmp_path / "small.aoti.pt2"
-    path.write_bytes(append_zip_checksum(package))
+    path.write_bytes(package)
     artifact = Artifact.load(path)
     assert artifact.metadata.format == "aoti"
     prices, days = inputs("2014-06-02", "2016-12-26")

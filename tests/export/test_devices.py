@@ -8,9 +8,10 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from torchcommodity.export import Artifact, RawPriceForecaster
-from torchcommodity.export._devices import check_compiled_for, check_format, move
+from torchcommodity.export._compatibility import check_compiled_for, check_format, move
 from torchcommodity.export._export_program import trace
 from torchcommodity.forecast import Forecaster
+from torchcommodity.opkit.arguments import operation
 
 CUDA = torch.device("cuda", 0)
 
@@ -32,12 +33,12 @@ def test_graph_on_another_device_has_no_tensor_of_the_cpu(forecaster: Forecaster
 
 
 def test_formats_say_on_which_device_they_run() -> None:
-    check_format("export", "pt2", CUDA)
+    check_format("pt2", CUDA)
     message = "export: device must be cpu for format 'onnx'; use 'pt2'; got cuda:0"
-    with pytest.raises(ValueError, match=re.escape(message)):
-        check_format("export", "onnx", CUDA)
+    with pytest.raises(ValueError, match=re.escape(message)), operation("export"):
+        check_format("onnx", CUDA)
     with pytest.raises(ValueError, match=r"device must have float64, in which an artifact takes prices; .* got mps"):
-        check_format("export", "pt2", torch.device("mps"))
+        check_format("pt2", torch.device("mps"))
     with pytest.raises(ValueError, match="device must be cuda, for which the file was compiled; got cpu"):
         check_compiled_for("cuda", torch.device("cpu"))
 

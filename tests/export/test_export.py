@@ -7,9 +7,9 @@ from unittest.mock import Mock
 import pytest
 import torch
 
-from torchcommodity.cli._export import SUFFIXES
+from torchcommodity._choices import artifact_format
 from torchcommodity.export import Artifact, export
-from torchcommodity.export._export import ENDINGS, _compare, _format_of
+from torchcommodity.export._export import _compare
 from torchcommodity.export._export_program import RawPriceForecaster
 from torchcommodity.export._formats import onnx
 from torchcommodity.forecast import Forecaster
@@ -64,8 +64,8 @@ def test_export_compares_the_file_with_the_forecaster(forecaster: Forecaster) ->
 
 
 def test_export_takes_the_format_from_the_ending(forecaster: Forecaster, tmp_path: Path) -> None:
-    endings = {"m": "pt2", "m.PT2": "pt2", "m.aoti.pt2": "aoti", "a.b.onnx": "onnx"}
-    assert {name: _format_of(name) for name in endings} == endings
+    endings = {"m": None, "m.PT2": "pt2", "m.aoti.pt2": "aoti", "a.b.onnx": "onnx"}
+    assert {name: artifact_format(name) for name in endings} == endings
     with pytest.raises(ValueError, match=r"^export: path must end with one of .*\.onnx .*m\.foo'; pass format='pt2'"):
         export(forecaster, tmp_path / "m.foo")
     assert not list(tmp_path.iterdir())
@@ -74,7 +74,3 @@ def test_export_takes_the_format_from_the_ending(forecaster: Forecaster, tmp_pat
 def test_export_rejects_other_modules(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match=r"^export: forecaster must be a Forecaster.*; got Linear$"):
         export(torch.nn.Linear(3, 3), tmp_path / "m.pt2")  # type: ignore[arg-type]
-
-
-def test_command_and_function_give_a_format_the_same_ending() -> None:
-    assert {ending: format for format, ending in SUFFIXES.items()} == ENDINGS  # the command starts without torch

@@ -1,10 +1,12 @@
 """What is scored: origins, outcomes and their fingerprint."""
 
+from typing import get_args
+
 import numpy as np
 import pytest
 import torch
 
-from torchcommodity.cli._scoreboard import TRACKS as CLI_TRACKS
+from torchcommodity._choices import TrackName
 from torchcommodity.data import embedded
 from torchcommodity.scoreboard import TRACKS, Task, load_track, make_task
 
@@ -53,6 +55,6 @@ def test_make_task_rejects_a_year_as_text() -> None:
 
 
 def test_tracks_are_those_of_the_command_line() -> None:
-    assert tuple(TRACKS) == CLI_TRACKS
+    assert tuple(TRACKS) == get_args(TrackName)
     with pytest.raises(ValueError, match="must be one of daily, monthly; got 'hourly'"):
-        load_track("hourly")
+        load_track("hourly")  # type: ignore[arg-type]  # what the message is for
