@@ -23,14 +23,14 @@ def test_options_constants_equal_those_of_the_library() -> None:
 
 
 def test_options_of_one_name_have_one_meaning() -> None:
-    """Every parameter `data`, `seed`, ... has the same option name, default and, but for tables, annotation."""
+    """Each option that commands share has the same spelling, text and default in all of them."""
     group, shared = typer.main.get_command(app), {"symbols", "contracts", "curve", "config", "horizons", "levels"}
-    shared |= {"executor", "address", "seed", "quiet", "first_year", "format", "column", "covariates", "lag"}
+    shared |= {"executor", "address", "seed", "quiet", "column", "covariates", "lag"}
     meanings: dict[str, set[tuple[object, ...]]] = {}
     for name in COMMANDS:
         for option in group.get_command(None, name).params:  # type: ignore[attr-defined]
             assert all("_" not in spelling for spelling in option.opts if spelling.startswith("-")), name
-            if (option.name in shared and name != "optimize") or option.name in shared - {"first_year"}:
+            if option.name in shared:
                 meaning = (*option.opts, option.metavar, option.help, option.default)
                 meanings.setdefault(option.name, set()).add(meaning)
     assert meanings.keys() == shared

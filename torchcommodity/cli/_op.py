@@ -70,7 +70,7 @@ def check(
     """
     if not names and not all_:
         raise typer.BadParameter("expected the name of an operator, or --all")
-    stated = {
+    stated: dict[str, Any] = {
         "causal": causal, "warmup": warmup,
         **{name: path and _import(path) for name, path in
            {"reference": reference, "samples": samples, "settings": settings}.items()},

@@ -1,9 +1,9 @@
 """Export a fitted forecaster to one file (PT2, AOTInductor or ONNX) with metadata and checksum."""
 
+from torchcommodity._choices import ArtifactFormat as Format
 from torchcommodity.export._artifact import Artifact as Artifact
 from torchcommodity.export._export import export as export
 from torchcommodity.export._export_program import RawPriceForecaster as RawPriceForecaster
-from torchcommodity.export._metadata import Format as Format
 from torchcommodity.export._metadata import Metadata as Metadata
 from torchcommodity.export._metadata import make_metadata as make_metadata
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import torch
 from torch.export.passes import move_to_device_pass
 
-from torchcommodity.export._metadata import Format
+from torchcommodity._choices import ArtifactFormat
 from torchcommodity.opkit import has_float64
 from torchcommodity.opkit.arguments import current_operation
 
@@ -28,7 +28,7 @@ class OtherTorchError(ValueError):
     """An artifact does not load with a torch that did not write it; the message is the end of a sentence."""
 
 
-def check_format(format: Format, device: torch.device) -> None:
+def check_format(format: ArtifactFormat, device: torch.device) -> None:
     """Raise WrongDeviceError if no artifact of a format runs on a device."""
     if not has_float64(device):
         rule = "device must have float64, in which an artifact takes prices; use Forecaster.to for a fitted model"

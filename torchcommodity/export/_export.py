@@ -4,20 +4,24 @@ from pathlib import Path
 
 import torch
 
-from torchcommodity._choices import ARTIFACT_ENDINGS, artifact_format
+from torchcommodity._choices import ARTIFACT_ENDINGS, ArtifactFormat, artifact_format
 from torchcommodity.data import write_atomic
 from torchcommodity.export._artifact import Artifact
 from torchcommodity.export._compatibility import check_format
 from torchcommodity.export._export_program import RawPriceForecaster, trace
 from torchcommodity.export._formats import aoti, onnx, pt2
-from torchcommodity.export._metadata import FORMATS, Format, make_metadata
+from torchcommodity.export._metadata import FORMATS, make_metadata
 from torchcommodity.forecast import Forecaster
 from torchcommodity.opkit.arguments import operation
 from torchcommodity.training import Progress, one_thread, resolve_device
 
-TOLERANCE: dict[Format, float] = {"pt2": 0.0, "aoti": 1e-5, "onnx": 1e-5}  # of a log-return
+TOLERANCE: dict[ArtifactFormat, float] = {"pt2": 0.0, "aoti": 1e-5, "onnx": 1e-5}  # of a log-return
 GPU_TOLERANCE = 1e-5
-STAGE: dict[Format, str] = {"pt2": "writing the graph", "aoti": "compiling the graph", "onnx": "converting the graph"}
+STAGE: dict[ArtifactFormat, str] = {
+    "pt2": "writing the graph",
+    "aoti": "compiling the graph",
+    "onnx": "converting the graph",
+}
 
 
 @operation("export")
@@ -25,7 +29,7 @@ STAGE: dict[Format, str] = {"pt2": "writing the graph", "aoti": "compiling the g
 def export(
     forecaster: Forecaster,
     path: str | Path,
-    format: Format | None = None,
+    format: ArtifactFormat | None = None,
     *,
     without_curve: bool = False,
     device: str | torch.device = "cpu",

@@ -7,7 +7,7 @@ from typing import Any, get_args
 import torch
 
 import torchcommodity
-from torchcommodity._choices import ArtifactFormat as Format
+from torchcommodity._choices import ArtifactFormat
 from torchcommodity.data import Frequency, PriceStatistics
 from torchcommodity.export._roll_calendar import calendar_range, day_range
 from torchcommodity.forecast import Forecaster
@@ -15,7 +15,7 @@ from torchcommodity.models import model_name
 from torchcommodity.opkit.arguments import operation
 from torchcommodity.training import check_no_extra_terms
 
-FORMATS: tuple[Format, ...] = get_args(Format)
+FORMATS: tuple[ArtifactFormat, ...] = get_args(ArtifactFormat)
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Metadata:
             file of an earlier version has none.
     """
 
-    format: Format
+    format: ArtifactFormat
     symbols: tuple[str, ...]
     units: tuple[str, ...]
     contracts: tuple[str | None, ...]
@@ -77,7 +77,7 @@ class Metadata:
 
 
 @operation("export")
-def make_metadata(forecaster: Forecaster, format: Format) -> Metadata:
+def make_metadata(forecaster: Forecaster, format: ArtifactFormat) -> Metadata:
     """Build the metadata of an artifact.
 
     Args:
