@@ -6,12 +6,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from torchcommodity.export._roll_calendar import RollCalendar, calendar_range, day_range
+from torchcommodity.export._roll_months import RollMonths, calendar_range, day_range
 from torchcommodity.forecast import Forecaster
 
 
 class RawPriceForecaster(nn.Module):
-    """The forecaster's model with its roll calendar: prices (B, T, N) and days (B, T) to quantiles (B, H, N, Q).
+    """The forecaster's model with its roll months: prices (B, T, N) and days (B, T) to quantiles (B, H, N, Q).
 
     The result equals that of `forecast.predict` bit for bit, because both call the same model with the same rolls.
     """
@@ -30,7 +30,7 @@ class RawPriceForecaster(nn.Module):
                 f"export: a forecaster of {forecaster.frequency} prices must have no contracts, because the roll "
                 f"calendar of the graph counts trading days; got {', '.join(filter(None, forecaster.contracts))}"
             )
-        self.calendar = RollCalendar(forecaster.contracts, forecaster.horizons[-1]) if has_rolls else None
+        self.calendar = RollMonths(forecaster.contracts, forecaster.horizons[-1]) if has_rolls else None
         self.assets = len(forecaster.symbols)
         self.day_range = day_range(calendar_range(forecaster.contracts))
 

@@ -9,7 +9,7 @@ import torch
 import torchcommodity
 from torchcommodity._choices import ArtifactFormat
 from torchcommodity.data import Frequency, PriceStatistics
-from torchcommodity.export._roll_calendar import calendar_range, day_range
+from torchcommodity.export._roll_months import calendar_range, day_range
 from torchcommodity.forecast import Forecaster
 from torchcommodity.models import model_name
 from torchcommodity.opkit.arguments import operation

@@ -26,7 +26,7 @@ def day_range(calendar: tuple[str, str]) -> tuple[int, int]:
     return first, last
 
 
-class RollCalendar(nn.Module):
+class RollMonths(nn.Module):
     """`data.roll_months` of N contracts as a table lookup: (B, T) days to (B, T + ahead, N) rolls.
 
     A row on which the contract's market is closed is -1, as in the inputs of a model.
@@ -40,7 +40,7 @@ class RollCalendar(nn.Module):
 
     Example:
         >>> days = torch.arange(18372, 18376)[None]  # 2020-04-20 to 2020-04-23
-        >>> RollCalendar(["CL", None], ahead=0)(days)[0].T.tolist()
+        >>> RollMonths(["CL", None], ahead=0)(days)[0].T.tolist()
         [[0, 0, 4, 0], [0, 0, 0, 0]]
     """
 
@@ -61,9 +61,9 @@ class RollCalendar(nn.Module):
         open_days = np.stack([np.flatnonzero(row)[:min_count] for row in is_open])
         roll_codes = []
         for code in products:
-            roll_dates = roll_days(code, days[0], days[-1])
-            months = np.append(0, roll_dates.astype("datetime64[M]").astype(np.int64) % 12 + 1)
-            count = np.searchsorted(roll_dates, days, side="right")
+            rolls = roll_days(code, days[0], days[-1])
+            months = np.append(0, rolls.astype("datetime64[M]").astype(np.int64) % 12 + 1)
+            count = np.searchsorted(rolls, days, side="right")
             roll_codes.append((MONTH_BASE * count + months[count]).astype(np.int16))
         self.register_buffer("roll_codes", torch.from_numpy(np.stack(roll_codes)))
         self.register_buffer("open_counts", torch.from_numpy(is_open.cumsum(1).astype(np.int16)))
