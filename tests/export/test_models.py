@@ -17,7 +17,7 @@ from torchcommodity.training import FitConfig, TrainConfig
 
 def fit_untrained(panel: Panel, name: str, like: Forecaster) -> Forecaster:
     """A forecaster with the horizons and the warm-up of another one, whose network is active at every horizon."""
-    config = replace(default_config(name), har=like.model.har.config)  # type: ignore[type-var]
+    config = replace(default_config(name), har=like.model.har.config)
     fitted = forecast.fit(panel, FitConfig(config, TrainConfig(epochs=0)))
     if hasattr(fitted.model, "head"):
         torch.nn.init.normal_(fitted.model.head.weight, generator=torch.Generator().manual_seed(0))

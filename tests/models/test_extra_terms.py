@@ -27,7 +27,7 @@ def test_every_model_takes_extra_variance_terms(name: str) -> None:
 
 
 def test_extra_terms_are_variances_or_multiples_of_the_slow_one_and_nan_is_the_slow_one() -> None:
-    har = build_model(replace(default_config("har-garch"), har=HAR), assets=2).har  # type: ignore[type-var]
+    har = build_model(replace(default_config("har-garch"), har=HAR), assets=2).har
     extra = EXTRA * torch.tensor([1.0, 2e4])
     extra[:, -1, 0, 0] = torch.nan
     terms = har.variance_terms(har.adjust_rolls(ModelInputs(PRICES, extra_variances=extra)))[
@@ -51,7 +51,7 @@ def test_extra_terms_are_variances_or_multiples_of_the_slow_one_and_nan_is_the_s
     ],
 )
 def test_har_names_the_shape_of_extra_variances(extra: torch.Tensor, message: str) -> None:
-    model = build_model(replace(default_config("har-garch"), har=HAR), assets=2)  # type: ignore[type-var]
+    model = build_model(replace(default_config("har-garch"), har=HAR), assets=2)
     with pytest.raises(ValueError, match=message):
         model(PRICES, None, None, extra)
 

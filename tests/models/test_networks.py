@@ -35,8 +35,7 @@ def prices() -> Tensor:  # (1, T, 3)
 
 
 def config(name: str) -> ModelConfig:
-    settings: ModelConfig = MODELS[name].config(har=HAR, **SETTINGS.get(name, {}))
-    return settings
+    return MODELS[name].config(har=HAR, **SETTINGS.get(name, {}))
 
 
 def with_random_head(name: str, assets: int = 3) -> Any:

@@ -60,7 +60,7 @@ def test_calibrate_fits_averages_on_the_rows_given(monthly: Panel) -> None:
     from dataclasses import replace
 
     config = default_config("har-garch", "monthly")
-    model = build_model(replace(config, har=replace(config.har, averages=True)), 2)  # type: ignore[type-var]
+    model = build_model(replace(config, har=replace(config.har, averages=True)), 2)
     inputs = model_inputs(monthly.with_averages(["COPPER"]), 12)
     calibrate(model.har, inputs.before(200), 0.5)
     gold, copper = model.har.theta.tolist()

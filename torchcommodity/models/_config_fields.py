@@ -9,7 +9,8 @@ from types import MappingProxyType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
-NO_TABLES: Mapping[str, type[Any]] = MappingProxyType({})
+Tables = Mapping[str, type[object]]
+NO_TABLES: Tables = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ def _split(annotation: Any) -> tuple[Any, ...]:
     return get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
 
 
-def config_from_dict(cls: type[T], values: Mapping[str, Any], tables: Mapping[str, type[Any]] = NO_TABLES) -> T:
+def config_from_dict(cls: type[T], values: Mapping[str, object], tables: Tables = NO_TABLES) -> T:
     """Build a dataclass from nested dictionaries; lists become tuples, integers are accepted as floats.
 
     Args:
@@ -125,19 +126,19 @@ def config_from_dict(cls: type[T], values: Mapping[str, Any], tables: Mapping[st
     return _build(cls, values, tables)
 
 
-def _field_types(cls: Any, tables: Mapping[str, type[Any]]) -> dict[str, Any]:
+def _field_types(cls: Any, tables: Tables) -> dict[str, Any]:
     return {name: tables.get(name, _split(annotation)[0]) for name, annotation in _annotations(cls).items()}
 
 
-def _leaf_types(cls: type[Any], tables: Mapping[str, type[Any]], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def _leaf_types(cls: Any, tables: Tables, prefix: str = "") -> Iterator[tuple[str, Any]]:
     for name, kind in _field_types(cls, tables).items():
         if is_dataclass(kind):
-            yield from _leaf_types(kind, NO_TABLES, f"{prefix}{name}.")  # type: ignore[arg-type]
+            yield from _leaf_types(kind, NO_TABLES, f"{prefix}{name}.")
         else:
             yield prefix + name, kind
 
 
-def _flatten(values: Mapping[str, Any], types: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def _flatten(values: Mapping[str, object], types: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:
     for name, value in values.items():
         key = prefix + name
         is_table = any(leaf.startswith(f"{key}.") for leaf in types)
@@ -149,12 +150,12 @@ def _flatten(values: Mapping[str, Any], types: Mapping[str, Any], prefix: str = 
             yield key, value
 
 
-def _build(cls: type[T], values: Mapping[str, Any], tables: Mapping[str, type[Any]]) -> T:
+def _build(cls: type[T], values: Mapping[str, object], tables: Tables) -> T:
     types = _field_types(cls, tables)
     return cls(**{name: _convert(types[name], value) for name, value in values.items()})
 
 
-def _convert(kind: Any, value: Any) -> Any:
+def _convert(kind: Any, value: Any) -> object:
     if is_dataclass(kind):
         return _build(kind, value, NO_TABLES)  # type: ignore[arg-type]
     if isinstance(value, list | tuple):
@@ -162,7 +163,7 @@ def _convert(kind: Any, value: Any) -> Any:
     return float(value) if kind is float else value
 
 
-def has_type(value: Any, kind: Any) -> bool:
+def has_type(value: object, kind: Any) -> bool:
     """Whether a field may hold the value: an integer is a number, too; a bool is neither."""
     if get_origin(kind) in (Union, UnionType):
         return any(has_type(value, option) for option in get_args(kind))

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from torch import Tensor, nn
 
 from torchcommodity.forecast import Forecaster
-from torchcommodity.models import HarGarch, HarGarchConfig
+from torchcommodity.models import HarGarch, HarGarchConfig, HarNetwork
 from torchcommodity.opkit.arguments import operation
 from torchcommodity.optimize._benchmark_inputs import BatchInputs
 from torchcommodity.optimize._compile.compile import compile
@@ -35,20 +35,19 @@ class Variant(NamedTuple):
 class AllRowsForecaster(nn.Module):
     """Unoptimized forecast: compute the quantiles of every row and return those of the last."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: HarNetwork) -> None:
         super().__init__()
         self.model = model
 
     def forward(self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Tensor:
         har_output = self.model.har(prices, rolls, curve)
-        quantiles: Tensor = self.model.har.quantiles(har_output, self.model.correction(har_output))
-        return quantiles[:, -1]
+        return self.model.har.quantiles(har_output, self.model.correction(har_output))[:, -1]
 
 
 class Float32Forecaster(nn.Module):
     """Forecast in float32 throughout."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: HarNetwork) -> None:
         super().__init__()
         self.model = model
 
