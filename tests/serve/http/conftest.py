@@ -15,3 +15,14 @@ def server(wti_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield running
     finally:
         running.stop()
+
+
+@pytest.fixture
+def own_server(wti_file: Path, tmp_path: Path) -> Iterator[RunningServer]:
+    """A server that the test may end."""
+    running = RunningServer(wti_file, tmp_path)
+    try:
+        running.wait_until_healthy()
+        yield running
+    finally:
+        running.stop()

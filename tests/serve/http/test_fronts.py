@@ -95,8 +95,13 @@ def test_front_that_dies_is_replaced(server: RunningServer) -> None:
 
 @pytest.mark.slow
 @pytest.mark.process
-def test_sigterm_ends_all_fronts(server: RunningServer) -> None:
-    fronts = server.child_pids()
-    server.process.send_signal(signal.SIGTERM)
-    assert server.process.wait(30) == 0
+def test_sigterm_ends_all_fronts(wti_file: Path, tmp_path: Path) -> None:
+    server = RunningServer(wti_file, tmp_path, "--fronts", "2")
+    try:
+        server.wait_until_healthy()
+        fronts = server.child_pids()
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(30) == 0
+    finally:
+        server.stop()
     assert not any(Path(f"/proc/{pid}").exists() for pid in fronts)

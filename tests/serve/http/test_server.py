@@ -255,18 +255,18 @@ def test_spare_answers_the_request_of_a_worker_that_dies_and_without_one_it_gets
     assert server.predict(300)[0] == 200
 
 
-def test_sigterm_responds_to_accepted_requests(server: RunningServer) -> None:
-    worker = server.worker_pid()
+def test_sigterm_responds_to_accepted_requests(own_server: RunningServer) -> None:
+    worker = own_server.worker_pid()
     os.kill(worker, signal.SIGSTOP)  # so that no request is done before the server has received all of them
     with ThreadPoolExecutor(8) as clients:
-        responses = [clients.submit(server.predict, 1500, 1400, 1300) for _ in range(8)]
-        server.wait_for_requests(8)
-        server.process.send_signal(signal.SIGTERM)
+        responses = [clients.submit(own_server.predict, 1500, 1400, 1300) for _ in range(8)]
+        own_server.wait_for_requests(8)
+        own_server.process.send_signal(signal.SIGTERM)
         os.kill(worker, signal.SIGCONT)
         assert [response.result(20)[0] for response in responses] == [200] * 8
-    assert server.process.wait(20) == 0
+    assert own_server.process.wait(20) == 0
     assert not Path(f"/proc/{worker}").exists()
-    log = Path(server.log.name).read_text()
+    log = Path(own_server.log.name).read_text()
     assert all({"time", "level", "logger", "message"} <= set(json.loads(line)) for line in log.splitlines())
     assert '"route": "/v1/predict", "status": 200' in log
     assert TOKEN not in log

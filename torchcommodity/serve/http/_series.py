@@ -32,8 +32,8 @@ class SeriesCache:
             raise invalid_field(f"{field}.series", "a series that the server keeps: send its history again", name)
         repeats = int(np.searchsorted(rows.days, before.days[-1], side="right"))
         index = np.searchsorted(before.days, rows.days[:repeats])
-        kept, sent = before.prices[index], rows.prices[:repeats]
-        same_prices = ((kept == sent) | (np.isnan(kept) & np.isnan(sent))).all(1)
+        old, new = before.prices[index], rows.prices[:repeats]
+        same_prices = ((old == new) | (np.isnan(old) & np.isnan(new))).all(1)
         same = (before.days[index] == rows.days[:repeats]) & same_prices
         if not same.all():
             row = int(np.argmin(same))
