@@ -1,4 +1,4 @@
-"""Rows of a table are put together by panel, parsed alone and by block with one result, and grouped by length."""
+"""Rows of a table are put together by panel, parsed by block as alone, and grouped by length."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torchcommodity.batch._forecasts import group_by_length
-from torchcommodity.batch._panels import PanelRows, ParsedPanel, parse_panel, split_by_panel
-from torchcommodity.batch._parse_block import parse_block
+from torchcommodity.batch._panels import PanelRows, ParsedPanel, parse_block, split_by_panel
 from torchcommodity.batch._sources import Source
 from torchcommodity.export import Artifact
 
@@ -61,7 +60,7 @@ CHANGES: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
 
 @settings(max_examples=25)
 @given(changes=st.lists(st.sampled_from(sorted(CHANGES)), min_size=1, max_size=6), as_text=st.booleans())
-def test_parse_block_equals_parse_panel(
+def test_parse_block_parses_each_panel_as_alone(
     artifact: Artifact, windows: Callable[..., pd.DataFrame], changes: list[str], as_text: bool
 ) -> None:
     block = []
@@ -70,7 +69,7 @@ def test_parse_block_equals_parse_panel(
         block.append(_rows(CHANGES[change](table.reset_index(drop=True)), as_text))
     source = Source("panels", ("panels",), "")
     for panel, alone in zip(parse_block(block, artifact.metadata, source), block):
-        expected = parse_panel(alone, artifact.metadata, source)
+        (expected,) = parse_block([alone], artifact.metadata, source)
         assert type(panel) is type(expected)
         assert all(np.array_equal(*pair, equal_nan=pair[0].dtype.kind == "f") for pair in _arrays(panel, expected))
         assert [x for x in panel if not isinstance(x, np.ndarray)] == [

@@ -7,8 +7,7 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from torchcommodity.batch._panels import Array, PanelRows, ParsedPanel, RejectedPanel
-from torchcommodity.batch._parse_block import parse_block
+from torchcommodity.batch._panels import Array, PanelRows, ParsedPanel, RejectedPanel, parse_block
 from torchcommodity.batch._sources import Source
 from torchcommodity.data import summarize_names
 from torchcommodity.export import Artifact

@@ -1,8 +1,9 @@
-"""Parse the rows of one panel into prices and days, or reject it with a reason."""
+"""Rows of panels as prices and days: a block of panels in one pass over arrays; a fault rejects its panel alone."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,9 +27,9 @@ from torchcommodity.forecast import check_warmup
 
 MAX_ROWS = 2_000_000  # per panel; the calendar has 33,237 days
 EPOCH = date(1970, 1, 1).toordinal()
+NO_DAY = -(2**31)  # outside every calendar
 
 Array = np.ndarray[Any, Any]
-Locate = Callable[[int], str]  # row of a column -> `panels.parquet, row 7`
 
 
 class PanelRows(NamedTuple):
@@ -75,137 +76,172 @@ def split_by_panel(batches: Iterable[Any]) -> Iterator[PanelRows]:
         yield PanelRows(name, parts, count)
 
 
-def parse_panel(rows: PanelRows, metadata: Metadata, source: Source) -> ParsedPanel | RejectedPanel:
-    """Parse the prices and days of a panel.
+class Rows(NamedTuple):
+    """R rows of a block of panels."""
 
-    The days are those on which a symbol of the artifact has a row in the table, with or without a price. Rows of other
-    symbols are ignored.
+    panel: Array  # number of the panel in the block
+    file: Array
+    line: Array
+    symbol: Array  # index in the artifact; -1 = another symbol
+    names: Any  # the symbols; an Arrow array, as are dates and prices
+    date: Any
+    price: Any
+
+    def take(self, rows: Array) -> "Rows":
+        """Some of the rows."""
+        return Rows(*(x[rows] if isinstance(x, np.ndarray) else x.take(pa.array(rows)) for x in self))
+
+
+def parse_block(block: Sequence[PanelRows], metadata: Metadata, source: Source) -> list[ParsedPanel | RejectedPanel]:
+    """Prices and days of every panel, or the reason why it is rejected, in the order of the panels.
+
+    The days of a panel are those on which a symbol of the artifact has a row in the table, with or without a price.
+    Rows of other symbols are ignored. Each rule is tested in all rows at once; the reason of a panel is that of the
+    first rule that it breaks, in the first row that breaks it.
     """
-    try:
-        return _parse(rows, metadata, source)
-    except ValueError as error:
-        return RejectedPanel(rows.name, str(error))
+    reasons: dict[int, str] = {}  # by number of the panel
+    for k, panel in enumerate(block):
+        where = source.at(*(int(panel.batches[0].column(name)[0].as_py()) for name in ("file", "row")))
+        if not panel.name:
+            reasons[k] = f"{where}: expected the name of a panel; got none in {panel.total} rows"
+        elif panel.total > MAX_ROWS:
+            reasons[k] = f"{where}: expected at most {MAX_ROWS:,} rows of a panel; got {panel.total:,}"
+    parsed = _parse([k for k in range(len(block)) if k not in reasons], block, metadata, source, reasons)
+    return [parsed[k] if k in parsed else RejectedPanel(panel.name, reasons[k]) for k, panel in enumerate(block)]
 
 
-def _parse(rows: PanelRows, metadata: Metadata, source: Source) -> ParsedPanel:
-    table = pa.Table.from_batches(rows.batches)
-    columns = {name: table.column(name).combine_chunks() for name in ("date", "symbol", "price", "file", "row")}
-    files, numbers = columns["file"].to_numpy(), columns["row"].to_numpy()
+def _parse(
+    panels: Sequence[int], block: Sequence[PanelRows], metadata: Metadata, source: Source, reasons: dict[int, str]
+) -> dict[int, ParsedPanel]:
+    """The panels without a fault by their numbers; the reasons of the others are added."""
+    if not panels:
+        return {}
+    rows = _read_rows(panels, block, metadata)
 
-    def locate(k: int) -> str:
-        return source.at(int(files[k]), int(numbers[k]))
+    def reject(bad: Array, describe: Callable[[int], str]) -> None:
+        faults = np.flatnonzero(bad)
+        for panel, first in zip(*np.unique(rows.panel[faults], return_index=True)):
+            if int(panel) not in reasons:
+                row = int(faults[first])
+                where = source.at(int(rows.file[row]), int(rows.line[row]))
+                reasons[int(panel)] = f"{where}: expected {describe(row)}"
 
-    if not rows.name:
-        raise ValueError(f"{locate(0)}: expected the name of a panel; got none in {rows.total} rows")
-    if rows.total > MAX_ROWS:
-        raise ValueError(f"{locate(0)}: expected at most {MAX_ROWS:,} rows of a panel; got {rows.total:,}")
-    symbols = _symbols(columns["symbol"], metadata, locate)
-    known = np.flatnonzero(symbols >= 0)
-    dates, prices = columns["date"], columns["price"]
-    if len(known) < rows.total:
-        dates, prices = dates.take(pa.array(known)), prices.take(pa.array(known))
+    present = np.zeros((len(block), len(metadata.symbols) + 1), dtype=bool)
+    present[rows.panel, rows.symbol] = True  # the last column: other symbols
 
-    def locate_known(k: int) -> str:
-        return locate(int(known[k]))
+    def absent_symbols(row: int) -> str:
+        names = [name for name, is_present in zip(metadata.symbols, present[rows.panel[row]]) if not is_present]
+        own = rows.names.filter(pa.array(rows.panel == rows.panel[row]))
+        return f"rows of {summarize_names(names)}; got {summarize_names(map(repr, pc.unique(own).to_pylist()))}"
 
-    day, price = _days(dates, metadata, locate_known), _prices(prices, locate_known)
-    matrix, days = _matrix(day, symbols[known], price, metadata, locate_known)
-    if len(days) < metadata.min_rows:
-        raise ValueError(f"at least {metadata.min_rows} rows are needed; got {len(days)}")
-    dates = days.astype("datetime64[D]")
+    reject(_is_null(rows.names), lambda row: "a symbol; got none")
+    reject(~present[rows.panel, :-1].all(axis=1), absent_symbols)
+    totals = np.bincount(rows.panel, minlength=len(block))
+    rows = rows.take(np.flatnonzero(rows.symbol >= 0))
+    ignored = totals - np.bincount(rows.panel, minlength=len(block))
+    days, prices, (first, last) = _days(rows.date), _prices(rows.price), metadata.day_range
+    reject(_is_null(rows.date), lambda row: "a date; got none")
+    reject(days == NO_DAY, lambda row: _problem(parse_date, rows.date[row].as_py()))
+    calendar = " to ".join(metadata.calendar)
+    reject(
+        (days < first) | (days > last), lambda row: f"a date from {calendar}; got {np.datetime64(int(days[row]), 'D')}"
+    )
+    is_text = not pa.types.is_floating(rows.price.type)
+    if is_text:
+        reject(np.isinf(prices), lambda row: _problem(parse_price, rows.price[row].as_py()))
+    reject(overflows(prices), lambda row: expected_range(float(prices[row])))
+
+    good = np.flatnonzero(~np.isin(rows.panel, list(reasons)))
+    rows, days, prices = rows.take(good), days[good], prices[good]
+    span, N = last - first + 1, len(metadata.symbols)
+    keys, day_row = np.unique(rows.panel * span + days - first, return_inverse=True)
+    cells = day_row * N + rows.symbol
+    repeated = np.ones(len(cells), dtype=bool)
+    repeated[np.unique(cells, return_index=True)[1]] = False
+
+    def second_price(row: int) -> str:
+        symbol, day = metadata.symbols[rows.symbol[row]], np.datetime64(int(days[row]), "D")
+        return f"one price of {symbol} on {day}; got {prices[row]:g} as another one"
+
+    reject(repeated, second_price)
+    matrix = np.full((len(keys), N), np.nan)
+    matrix[day_row, rows.symbol] = prices
+    starts = np.searchsorted(keys, np.arange(len(block) + 1) * span)
+    result = {}
+    for k, (start, end) in enumerate(pairwise(starts)):
+        if k not in reasons:
+            panel = ParsedPanel(str(block[k].name), matrix[start:end], keys[start:end] % span + first, int(ignored[k]))
+            try:
+                _check_rows(panel, metadata)
+                result[k] = panel
+            except ValueError as error:
+                reasons[k] = str(error)
+    return result
+
+
+def _read_rows(panels: Sequence[int], block: Sequence[PanelRows], metadata: Metadata) -> Rows:
+    table = pa.Table.from_batches([batch for k in panels for batch in block[k].batches])
+    column = {name: table.column(name).combine_chunks() for name in ("file", "row", "symbol", "date", "price")}
+    names = column["symbol"]
+    symbol = pc.fill_null(pc.index_in(names, pa.array(metadata.symbols, names.type)), -1).to_numpy()
+    panel = np.repeat(np.array(panels), [block[k].total for k in panels])
+    file, line = column["file"].to_numpy(), column["row"].to_numpy()
+    return Rows(panel, file, line, symbol, names, column["date"], column["price"])
+
+
+def _check_rows(panel: ParsedPanel, metadata: Metadata) -> None:
+    """Raise ValueError for a panel from which there is no forecast."""
+    if len(panel.days) < metadata.min_rows:
+        raise ValueError(f"at least {metadata.min_rows} rows are needed; got {len(panel.days)}")
+    dates = panel.days.astype("datetime64[D]")
     check_frequency("batch", dates, metadata.frequency)
     check_not_future("batch", dates, metadata.frequency)
-    check_warmup(torch.from_numpy(matrix), metadata.symbols, metadata.warmup)
-    return ParsedPanel(rows.name, matrix, days, rows.total - len(known))
+    check_warmup(torch.from_numpy(panel.prices), metadata.symbols, metadata.warmup)
 
 
-def _symbols(column: Any, metadata: Metadata, locate: Locate) -> Array:
-    """Index of each row's symbol in the artifact, -1 for other symbols; all symbols of the artifact must be present."""
-    if column.null_count:
-        raise ValueError(f"{locate(_first(column.is_null()))}: expected a symbol; got none")
-    indices: Array = pc.fill_null(pc.index_in(column, pa.array(metadata.symbols, column.type)), -1).to_numpy()
-    present = set(indices.tolist())
-    if missing := [symbol for n, symbol in enumerate(metadata.symbols) if n not in present]:
-        got = summarize_names(map(repr, pc.unique(column).to_pylist()))
-        raise ValueError(f"{locate(0)}: expected rows of {summarize_names(missing)}; got {got}")
-    return indices
-
-
-def _days(column: Any, metadata: Metadata, locate: Locate) -> Array:
-    if column.null_count:
-        raise ValueError(f"{locate(_first(column.is_null()))}: expected a date; got none")
+def _days(column: Any) -> Array:
+    """Days since 1970-01-01; each distinct text is parsed once; what is no date is `NO_DAY`."""
     if pa.types.is_date(column.type):
-        days: Array = column.cast(pa.int32()).to_numpy().astype(np.int64)
-    else:
-        days = _parse_dates(column, locate)
-    first, last = metadata.day_range
-    if (outside := np.flatnonzero((days < first) | (days > last))).size:
-        row, day = int(outside[0]), np.datetime64(int(days[outside[0]]), "D")
-        raise ValueError(f"{locate(row)}: expected a date from {' to '.join(metadata.calendar)}; got {day}")
-    return days
-
-
-def _parse_dates(column: Any, locate: Locate) -> Array:
-    """Each distinct text is parsed once."""
+        days: Array = pc.fill_null(column.cast(pa.int32()), NO_DAY).to_numpy().astype(np.int64)
+        return days
     encoded = column.dictionary_encode()
-    codes, days = encoded.indices.to_numpy(), []
-    for code, text in enumerate(encoded.dictionary.to_pylist()):
-        try:
-            days.append(parse_day(text))
-        except ValueError as error:
-            row = int(np.flatnonzero(codes == code)[0])
-            raise ValueError(f"{locate(row)}: expected {error}") from None
-    numbers: Array = np.array(days, dtype=np.int64)[codes]
-    return numbers
+    days = np.array([*map(parse_day, encoded.dictionary.to_pylist()), NO_DAY])
+    return np.asarray(days[pc.fill_null(encoded.indices, -1).to_numpy()])
 
 
 @lru_cache(maxsize=1 << 16)  # more than the days of the calendar
 def parse_day(text: str) -> int:
-    """Days from 1970-01-01 to an ISO date; a text that a table repeats is parsed once.
+    """Days from 1970-01-01 to an ISO date, `NO_DAY` for other text; tables repeat it from block to block.
 
     >>> parse_day("1970-01-31")
     30
     """
-    return parse_date(text)[0].toordinal() - EPOCH
+    try:
+        return parse_date(text)[0].toordinal() - EPOCH
+    except ValueError:
+        return NO_DAY
 
 
-def _prices(column: Any, locate: Locate) -> Array:
+def _prices(column: Any) -> Array:
+    """Prices, NaN = missing; text that is no price is infinite."""
     if pa.types.is_floating(column.type):
         prices: Array = pc.fill_null(column, np.nan).to_numpy()
-    else:
-        prices = _parse_texts([text or "" for text in column.to_pylist()], locate)
-    if (unusable := np.flatnonzero(overflows(prices))).size:
-        raise ValueError(f"{locate(int(unusable[0]))}: expected {expected_range(float(prices[unusable[0]]))}")
-    return prices
-
-
-def _parse_texts(cells: list[str], locate: Locate) -> Array:
+        return prices
+    cells = [text or "" for text in column.to_pylist()]
     try:
         return np.array(parse_prices(cells))
     except ValueError:
-        for k, cell in enumerate(cells):
-            try:
-                parse_price(cell)
-            except ValueError as error:
-                raise ValueError(f"{locate(k)}: expected {error}") from None
-        raise
+        return np.array([np.inf if _problem(parse_price, cell) else parse_price(cell) for cell in cells])
 
 
-def _matrix(
-    days: Array, symbols: Array, prices: Array, metadata: Metadata, locate: Locate
-) -> tuple[Array, Array]:  # (T, N), (T,)
-    dates, row = np.unique(days, return_inverse=True)
-    cells = row * len(metadata.symbols) + symbols
-    order = np.argsort(cells, kind="stable")
-    repeated = order[1:][np.diff(cells[order]) == 0]
-    if repeated.size:
-        k = int(repeated.min())
-        day, symbol = np.datetime64(int(days[k]), "D"), metadata.symbols[symbols[k]]
-        raise ValueError(f"{locate(k)}: expected one price of {symbol} on {day}; got {prices[k]:g} as another one")
-    matrix = np.full((len(dates), len(metadata.symbols)), np.nan)
-    matrix[row, symbols] = prices
-    return matrix, dates
+def _problem(parse: Callable[[str], object], text: str | None) -> str:
+    """What `parse` says against a text, or ""."""
+    try:
+        parse(text or "")
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
-def _first(mask: Any) -> int:
-    return int(mask.to_numpy(zero_copy_only=False).argmax())
+def _is_null(column: Any) -> Array:
+    return np.asarray(column.is_null().to_numpy(zero_copy_only=False))

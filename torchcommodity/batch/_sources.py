@@ -19,9 +19,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from torchcommodity.batch._duckdb import sql_name, sql_text
-from torchcommodity.data import Panel, detect_layout, local_copy, public_address, summarize_names
+from torchcommodity.data import Panel, detect_layout, local_copy, parse_table_name, public_address, summarize_names
 
-DUCKDB = re.compile(r"(?P<file>.+\.(duckdb|db|ddb)):(?P<table>[^:/\\]+)")
 NOT_FILES = re.compile(r"sql:|\w+://")  # they may contain a colon or a star too
 NAME_TYPES = re.compile(r"VARCHAR|ENUM\(.*|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|U?INTEGER|UUID")
 DATE_TYPES = re.compile(r"VARCHAR|DATE|TIMESTAMP(_S|_MS|_NS)?|TIMESTAMP WITH TIME ZONE")
@@ -68,7 +67,8 @@ def is_panel_table(source: Any) -> bool:
     path = Path(name)
     if NOT_FILES.match(name) and not path.exists():
         return False
-    if DUCKDB.fullmatch(name) or path.is_dir() or (glob.has_magic(name) and not path.exists()):
+    table = parse_table_name(name)
+    if (table and table.is_duckdb) or path.is_dir() or (glob.has_magic(name) and not path.exists()):
         return True
     if not path.is_file() or path.suffix.lower() not in (".parquet", ".pq"):
         return False
@@ -102,8 +102,9 @@ def open_source(connection: Any, source: str | os.PathLike[str] | Panel, address
 
 
 def _open_files(connection: Any, name: str) -> Source:
-    if match := DUCKDB.fullmatch(name):
-        return _open_table(connection, Path(match["file"]), match["table"])
+    table = parse_table_name(name)
+    if table and table.is_duckdb:
+        return _open_table(connection, Path(table.file), table.table)
     return _open_parquet(connection, _find_files(name))
 
 

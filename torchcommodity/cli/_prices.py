@@ -2,7 +2,6 @@
 
 import glob
 import os
-import re
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -20,7 +19,6 @@ SOURCES = (
 PREFIXES = (
     "store:", "fred:", "eia:", "sql:", "s3://", "gs://", "az://", "http://", "https://",
 )  # fmt: skip
-FILE_PART = re.compile(r"(?P<file>.+\.(duckdb|ddb|db|sqlite|sqlite3|xlsx?|xlsm)):[^:/\\]+", re.IGNORECASE)
 FORMATS = (
     "yfinance", "databento", "contracts", "pysystemtrade", "pysystemtrade-adjusted", "stooq-bulk", "nasdaq-data-link",
     "investing", "barchart", "norgate", "bloomberg", "refinitiv", "eia-api", "nixtla", "fred", "stooq", "bars",
@@ -35,8 +33,10 @@ def check_source(source: str | None) -> str | None:
         return source
     if not source.strip():
         raise typer.BadParameter(f"expected {SOURCES}; got an empty string")
-    match = FILE_PART.fullmatch(source)
-    path = match["file"] if match and not os.path.exists(source) else source
+    from torchcommodity.data import parse_table_name  # imports neither torch nor numpy
+
+    table = None if os.path.exists(source) else parse_table_name(source)
+    path = table.file if table else source
     if os.path.isdir(path) or glob.has_magic(path) or (os.path.isfile(path) and os.path.getsize(path)):
         return source
     problem = "is empty" if os.path.isfile(path) else "does not exist"
