@@ -135,7 +135,7 @@ def _parse(
         return f"rows of {summarize_names(names)}; got {summarize_names(map(repr, pc.unique(own).to_pylist()))}"
 
     reject(_is_null(rows.names), lambda row: "a symbol; got none")
-    reject(~present[rows.panel, :-1].all(axis=1), absent_symbols)
+    reject(np.asarray(~present[rows.panel, :-1].all(axis=1)), absent_symbols)
     totals = np.bincount(rows.panel, minlength=len(block))
     rows = rows.take(np.flatnonzero(rows.symbol >= 0))
     ignored = totals - np.bincount(rows.panel, minlength=len(block))
