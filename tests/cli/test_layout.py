@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
-from torchcommodity.cli._prices import FORMATS
-from torchcommodity.data import FORMATS as RECORDS
+from torchcommodity import data
 
 Run = Callable[..., Result]
 Error = Callable[[Result], str]
 
+FORMATS = [record.name for record in data.FORMATS]
 BARS = (
     "Date;Open;High;Low;Close;Volume\n02/01/2024;71,7;73,6;70,1;70,38;293361\n03/01/2024;70,4;73,2;69,3;72,7;351912\n"
 )
@@ -21,10 +21,6 @@ COMMANDS = (
     "backtest", "batch", "fit", "forecast", "optimize", "portfolio", "predict", "profile", "scenarios", "serve",
     "risk", "simulate", "tune",
 )  # fmt: skip
-
-
-def test_formats_of_the_options_are_those_of_the_library():
-    assert tuple(record.name for record in RECORDS) == FORMATS
 
 
 @pytest.mark.parametrize("command", COMMANDS)

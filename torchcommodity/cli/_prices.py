@@ -19,12 +19,6 @@ SOURCES = (
 PREFIXES = (
     "store:", "fred:", "eia:", "sql:", "s3://", "gs://", "az://", "http://", "https://",
 )  # fmt: skip
-FORMATS = (
-    "yfinance", "databento", "contracts", "pysystemtrade", "pysystemtrade-adjusted", "stooq-bulk", "nasdaq-data-link",
-    "investing", "barchart", "norgate", "bloomberg", "refinitiv", "eia-api", "nixtla", "fred", "stooq", "bars",
-    "long", "wide",
-)  # fmt: skip
-"""The names of `data.FORMATS`, which cannot be imported without torch; a test compares them."""
 
 
 def check_source(source: str | None) -> str | None:
@@ -53,9 +47,12 @@ def check_curve(curve: str | None) -> str | None:
 
 def check_format(name: str | None) -> str | None:
     """Reject an unknown format before torch is imported."""
-    if name is None or name in FORMATS:
+    from torchcommodity.data import FORMATS  # imports neither torch nor numpy
+
+    names = [record.name for record in FORMATS]
+    if name is None or name in names:
         return name
-    raise typer.BadParameter(f"expected one of {', '.join(FORMATS)}; got {name!r}")
+    raise typer.BadParameter(f"expected one of {', '.join(names)}; got {name!r}")
 
 
 def check_time(text: str | None) -> str | None:
