@@ -65,7 +65,11 @@ def test_untrained_model_equals_baseline(name: str, prices: Tensor) -> None:
     rows = all_rows(with_random_head(name), prices)
     assert not equal_with_nan(rows, baseline)
     assert torch.equal(rows.isfinite(), baseline.isfinite())  # NaNs do not propagate
-    assert torch.equal(with_random_head(name)(prices), rows[:, -1])
+    last = with_random_head(name)(prices)
+    if name == "har-lstm":  # its head reads the last row alone: a product of another shape, whose sums BLAS may reorder
+        torch.testing.assert_close(last, rows[:, -1], rtol=1e-6, atol=1e-7)
+    else:
+        assert torch.equal(last, rows[:, -1])
 
 
 @pytest.mark.parametrize("row", [1, 200, 235])
