@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from torchcommodity.batch._forecasts import group_by_length
 from torchcommodity.batch._panels import PanelRows, ParsedPanel, parse_block, split_by_panel
-from torchcommodity.batch._sources import Source
+from torchcommodity.batch._sources import PanelTable
 from torchcommodity.export import Artifact
 
 
@@ -67,7 +67,7 @@ def test_parse_block_parses_each_panel_as_alone(
     for k, change in enumerate(changes):
         table = windows(1).astype({"date": str, "price": str}).assign(panel=f"p{k}")
         block.append(_rows(CHANGES[change](table.reset_index(drop=True)), as_text))
-    source = Source("panels", ("panels",), "")
+    source = PanelTable("panels", ("panels",), "")
     for panel, alone in zip(parse_block(block, artifact.metadata, source), block):
         (expected,) = parse_block([alone], artifact.metadata, source)
         assert type(panel) is type(expected)

@@ -8,7 +8,7 @@ import pyarrow as pa
 import torch
 
 from torchcommodity.batch._panels import Array, PanelRows, ParsedPanel, RejectedPanel, parse_block
-from torchcommodity.batch._sources import Source
+from torchcommodity.batch._sources import PanelTable
 from torchcommodity.data import summarize_names
 from torchcommodity.export import Artifact
 from torchcommodity.forecast import last_prices
@@ -42,7 +42,7 @@ class Quantiles(NamedTuple):
     log_returns: Array
 
 
-def forecast_block(artifact: Artifact, source: Source, block: Sequence[PanelRows]) -> BlockResult:
+def forecast_block(artifact: Artifact, source: PanelTable, block: Sequence[PanelRows]) -> BlockResult:
     """Forecast consecutive panels of the sorted table; those that cannot be forecast are rejected with a reason."""
     results = parse_block(block, artifact.metadata, source)
     parsed = [panel for panel in results if isinstance(panel, ParsedPanel)]
@@ -50,7 +50,10 @@ def forecast_block(artifact: Artifact, source: Source, block: Sequence[PanelRows
     finite = np.asarray(np.isfinite(quantiles.log_returns).all(axis=(1, 2, 3)))
     rejected = {panel.name: panel for panel in results if isinstance(panel, RejectedPanel)}
     for k in np.flatnonzero(~finite):
-        rejected[parsed[k].name] = RejectedPanel(parsed[k].name, _reason(artifact, quantiles.log_returns[k]))
+        pairs = zip(artifact.metadata.symbols, quantiles.log_returns[k])
+        few = summarize_names(symbol for symbol, x in pairs if not np.isfinite(x).all())
+        reason = f"expected more than {artifact.metadata.warmup} returns of every symbol; got too few of {few}"
+        rejected[parsed[k].name] = RejectedPanel(parsed[k].name, reason)
     names = [parsed[k].name for k in np.flatnonzero(finite)]
     return BlockResult(
         block[-1].name if block else None,
@@ -80,26 +83,15 @@ def _call(artifact: Artifact, panels: Sequence[ParsedPanel]) -> Quantiles:
     metadata = artifact.metadata
     P, N, H, Q = len(panels), len(metadata.symbols), len(metadata.horizons), len(metadata.levels)
     result = Quantiles(np.empty((P, N), dtype=np.int32), np.empty((P, N)), np.empty((P, N, H, Q)))
-    for group in group_by_length((len(panel.days) for panel in panels), lambda rows: _max_batch(artifact, rows)):
+    in_batches = (metadata.model, metadata.format) in SAME_BITS_IN_BATCHES
+    lengths = (len(panel.days) for panel in panels)
+    for group in group_by_length(lengths, lambda rows: max(1, MAX_CELLS // (rows * N)) if in_batches else 1):
         prices = torch.from_numpy(np.stack([panels[k].prices for k in group]))
         days = torch.from_numpy(np.stack([panels[k].days for k in group]))
         row, last = last_prices(prices)
         result.origins[group], result.last[group] = days.gather(1, row), last
         result.log_returns[group] = artifact(prices, days).transpose(1, 2)
     return result
-
-
-def _max_batch(artifact: Artifact, rows: int) -> int:
-    """Number of panels of `rows` rows in one call."""
-    if (artifact.metadata.model, artifact.metadata.format) not in SAME_BITS_IN_BATCHES:
-        return 1
-    return max(1, MAX_CELLS // (rows * len(artifact.metadata.symbols)))
-
-
-def _reason(artifact: Artifact, log_returns: Array) -> str:
-    metadata = artifact.metadata
-    few = summarize_names(s for s, x in zip(metadata.symbols, log_returns) if not np.isfinite(x).all())
-    return f"expected more than {metadata.warmup} returns of every symbol; got too few of {few}"
 
 
 def _table(artifact: Artifact, names: Sequence[str], quantiles: Quantiles) -> Any:

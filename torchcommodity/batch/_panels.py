@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 
-from torchcommodity.batch._sources import Source
+from torchcommodity.batch._sources import PanelTable
 from torchcommodity.data import (
     check_frequency,
     check_not_future,
@@ -92,7 +92,9 @@ class Rows(NamedTuple):
         return Rows(*(x[rows] if isinstance(x, np.ndarray) else x.take(pa.array(rows)) for x in self))
 
 
-def parse_block(block: Sequence[PanelRows], metadata: Metadata, source: Source) -> list[ParsedPanel | RejectedPanel]:
+def parse_block(
+    block: Sequence[PanelRows], metadata: Metadata, source: PanelTable
+) -> list[ParsedPanel | RejectedPanel]:
     """Prices and days of every panel, or the reason why it is rejected, in the order of the panels.
 
     The days of a panel are those on which a symbol of the artifact has a row in the table, with or without a price.
@@ -111,7 +113,7 @@ def parse_block(block: Sequence[PanelRows], metadata: Metadata, source: Source) 
 
 
 def _parse(
-    panels: Sequence[int], block: Sequence[PanelRows], metadata: Metadata, source: Source, reasons: dict[int, str]
+    panels: Sequence[int], block: Sequence[PanelRows], metadata: Metadata, source: PanelTable, reasons: dict[int, str]
 ) -> dict[int, ParsedPanel]:
     """The panels without a fault by their numbers; the reasons of the others are added."""
     if not panels:

@@ -6,7 +6,6 @@ import json
 import shutil
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 
@@ -48,7 +47,11 @@ class PartialRun:
         self.rows, self.blocks = self.rows + block.rows, self.blocks + 1
         state = {"run": asdict(self.run), "last": self.last, "rows": self.rows, "blocks": self.blocks}
         tables = {"forecasts": block.forecasts, "rejected": block.rejected}
-        files = {self._file(name, self.blocks).name: _parquet(table) for name, table in tables.items()}
+        files = {}
+        for name, table in tables.items():
+            buffer = io.BytesIO()
+            pq.write_table(table, buffer)
+            files[self._file(name, self.blocks).name] = buffer.getvalue()
         write_files_atomic(self.folder, files | {PROGRESS: json.dumps(state).encode()})
 
     def _count(self, block: BlockResult) -> Run:
@@ -77,9 +80,3 @@ class PartialRun:
 
     def _file(self, table: str, block: int) -> Path:
         return self.folder / f"{table}-{block:06}.parquet"
-
-
-def _parquet(table: Any) -> bytes:
-    buffer = io.BytesIO()
-    pq.write_table(table, buffer)
-    return buffer.getvalue()

@@ -17,7 +17,7 @@ import pyarrow as pa
 from torchcommodity.batch._duckdb import connect
 from torchcommodity.batch._forecasts import BlockResult, forecast_block
 from torchcommodity.batch._ranges import PanelRange, read_blocks
-from torchcommodity.batch._sources import Source, open_source
+from torchcommodity.batch._sources import PanelTable, open_source
 from torchcommodity.export import Artifact
 from torchcommodity.training import make_executor, one_thread
 
@@ -25,7 +25,11 @@ RANGE_ROWS = 2_000_000  # of one task: seconds of work
 
 
 def forecast_on_ray(
-    artifact: Artifact, source: str | os.PathLike[str], table: Source, ranges: Iterable[PanelRange], address: str | None
+    artifact: Artifact,
+    source: str | os.PathLike[str],
+    table: PanelTable,
+    ranges: Iterable[PanelRange],
+    address: str | None,
 ) -> Iterator[BlockResult]:
     """The results of every range, in order; a range whose worker dies is forecast again.
 
@@ -70,7 +74,7 @@ def forecast_on_ray(
 class Worker:
     """An actor: the artifact, and a connection of its own to the table."""
 
-    def __init__(self, artifact: list[Any], source: str, table: Source) -> None:
+    def __init__(self, artifact: list[Any], source: str, table: PanelTable) -> None:
         import ray
 
         self.artifact: Artifact = ray.get(artifact[0])

@@ -19,7 +19,7 @@ from torchcommodity.batch._partial_run import PartialRun
 from torchcommodity.batch._ranges import NO_PANELS, PanelRange, Shard, find_shard, read_blocks, split_range
 from torchcommodity.batch._ray import RANGE_ROWS, forecast_on_ray
 from torchcommodity.batch._results import Results, Run
-from torchcommodity.batch._sources import Source, is_panel_table, local_panels, open_source
+from torchcommodity.batch._sources import PanelTable, is_panel_table, local_panels, open_source
 from torchcommodity.data import Panel, to_panel, utc_now
 from torchcommodity.export import Artifact
 from torchcommodity.forecast import Forecaster, align_panel
@@ -95,7 +95,9 @@ def run(
         >>> batch.run(forecaster, folder / "panels.parquet", folder / "forecasts.duckdb").existed
         True
     """
-    results, artifact, part = _open_results(Path(out)), _to_artifact(model), _to_shard(shard)
+    results, artifact, part = _open_results(Path(out)), _to_artifact(model), Shard(*(shard or (1, 1)))
+    if not 1 <= part.number <= part.total:
+        raise ValueError(f"batch: shard must be (i, n) with i from 1 to n; got {tuple(part)}")
     if executor == "local" and address is not None:
         raise ValueError(f"batch: address must be None for the local executor; got {address!r}")
     with local_panels(source) as panels, closing(connect()) as connection:
@@ -109,7 +111,9 @@ def run(
             return Summary(old, True)
         with closing(PartialRun(results, new)) as partial:
             with _readable_errors(table.label):
-                selected = _select_panels(connection, table, part, partial)
+                if not _count_rows(connection, PanelRange()):
+                    raise ValueError(f"{table.label}: expected rows; got none")
+                selected = PanelRange() if part.total == 1 else find_shard(connection, part, partial.spill)
                 rows = _count_rows(connection, selected)
                 work = _forecast_all(artifact, connection, panels, partial, table, selected, executor, address)
                 with closing(work) as blocks:
@@ -141,14 +145,7 @@ def _to_artifact(model: Forecaster | Artifact) -> Artifact:
     raise TypeError(f"batch: model must be a Forecaster or an Artifact; got {type(model).__name__}")
 
 
-def _to_shard(shard: tuple[int, int] | None) -> Shard:
-    part = Shard(*(shard or (1, 1)))
-    if not 1 <= part.number <= part.total:
-        raise ValueError(f"batch: shard must be (i, n) with i from 1 to n; got {tuple(part)}")
-    return part
-
-
-def _new_run(artifact: Artifact, table: Source, shard: Shard) -> Run:
+def _new_run(artifact: Artifact, table: PanelTable, shard: Shard) -> Run:
     metadata, is_part = artifact.metadata, shard.total > 1
     inputs = f"torchcommodity batch 2\n{metadata.sha256}\n{table.sha256}" + f"\n{shard}" * is_part
     versions = torchcommodity.__version__, torch.__version__
@@ -177,7 +174,7 @@ def _forecast_all(
     connection: Any,
     source: Any,
     partial: PartialRun,
-    table: Source,
+    table: PanelTable,
     selected: PanelRange,
     executor: ExecutorName,
     address: str | None,
@@ -192,13 +189,6 @@ def _forecast_all(
     else:
         for block in read_blocks(connection, remaining, partial.spill):
             yield forecast_block(artifact, table, block)
-
-
-def _select_panels(connection: Any, table: Source, shard: Shard, partial: PartialRun) -> PanelRange:
-    """The panels of a shard; ValueError if the table has no rows."""
-    if not _count_rows(connection, PanelRange()):
-        raise ValueError(f"{table.label}: expected rows; got none")
-    return PanelRange() if shard.total == 1 else find_shard(connection, shard, partial.spill)
 
 
 def _count_rows(connection: Any, panels: PanelRange) -> int:

@@ -29,7 +29,7 @@ COLUMNS = "panel,date,symbol,price"
 
 
 @dataclass(frozen=True)
-class Source:
+class PanelTable:
     """An opened table of panels.
 
     Args:
@@ -85,7 +85,7 @@ def local_panels(source: Any) -> Iterator[Any]:
         yield path
 
 
-def open_source(connection: Any, source: str | os.PathLike[str] | Panel, address: Any = None) -> Source:
+def open_source(connection: Any, source: str | os.PathLike[str] | Panel, address: Any = None) -> PanelTable:
     """Create the view `panels` of a source; `address` is where a temporary copy comes from.
 
     Raises:
@@ -93,7 +93,12 @@ def open_source(connection: Any, source: str | os.PathLike[str] | Panel, address
     """
     if isinstance(source, Panel):
         return _open_panel(connection, source)
-    table = _open_files(connection, os.fspath(source))
+    name = os.fspath(source)
+    in_file = parse_table_name(name)
+    if in_file and in_file.is_duckdb:
+        table = _open_table(connection, Path(in_file.file), in_file.table)
+    else:
+        table = _open_parquet(connection, _find_files(name))
     if not isinstance(address, str) or "://" not in address:
         return table
     label = public_address(address)
@@ -101,14 +106,7 @@ def open_source(connection: Any, source: str | os.PathLike[str] | Panel, address
     return replace(table, label=label, files=files, states=())  # nobody else writes to the copy
 
 
-def _open_files(connection: Any, name: str) -> Source:
-    table = parse_table_name(name)
-    if table and table.is_duckdb:
-        return _open_table(connection, Path(table.file), table.table)
-    return _open_parquet(connection, _find_files(name))
-
-
-def _open_panel(connection: Any, panel: Panel) -> Source:
+def _open_panel(connection: Any, panel: Panel) -> PanelTable:
     T, N = len(panel), len(panel.symbols)
     prices = panel.values.plain().numpy()
     digest = hashlib.sha256(repr((panel.symbols, panel.dates.tolist())).encode() + prices.tobytes())
@@ -122,10 +120,10 @@ def _open_panel(connection: Any, panel: Panel) -> Source:
     }
     connection.register("panels", pa.table(columns))
     label = summarize_names(dict.fromkeys(record.location for record in panel.provenance))
-    return Source(label, (label,), digest.hexdigest())
+    return PanelTable(label, (label,), digest.hexdigest())
 
 
-def _open_table(connection: Any, file: Path, table: str) -> Source:
+def _open_table(connection: Any, file: Path, table: str) -> PanelTable:
     if not file.is_file():
         raise ValueError(f"batch: expected a DuckDB file; got {file}, which does not exist")
     connection.execute(f"ATTACH {sql_text(str(file.absolute()))} AS source (READ_ONLY)")
@@ -136,10 +134,10 @@ def _open_table(connection: Any, file: Path, table: str) -> Source:
         raise ValueError(f"batch: expected a table of {file} ({known}); got {table!r}")
     label = f"{file}:{table}"
     _create_view(connection, label, f"source.{sql_name(table)}", "0", "rowid + 1", None)
-    return Source(label, (label,), _checksum_of_rows(connection))
+    return PanelTable(label, (label,), _checksum_of_rows(connection))
 
 
-def _open_parquet(connection: Any, files: list[Path]) -> Source:
+def _open_parquet(connection: Any, files: list[Path]) -> PanelTable:
     first = _schema(files[0])
     for path in files[1:]:
         if not (other := _schema(path)).equals(first):
@@ -154,7 +152,7 @@ def _open_parquet(connection: Any, files: list[Path]) -> Source:
     label = names[0] if len(names) == 1 else f"{len(names)} Parquet files"
     _create_view(connection, label, reader, f"list_position({quoted}, __file) - 1", "file_row_number + 1", first)
     digest = digests[0] if len(digests) == 1 else hashlib.sha256("\n".join(digests).encode()).hexdigest()
-    return Source(label, names, digest, states)
+    return PanelTable(label, names, digest, states)
 
 
 def _create_view(connection: Any, label: str, table: str, file: str, row: str, schema: Any) -> None:
