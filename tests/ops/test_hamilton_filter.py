@@ -56,3 +56,9 @@ def test_hamilton_filter_maximum_likelihood_by_gradient(returns: np.ndarray) -> 
     optimizer.step(loss)
     assert loss().item() < before - 0.01
     assert float(scale.grad.abs().max()) < 1e-3
+
+
+def test_hamilton_filter_refuses_a_number_for_the_transition_matrix() -> None:
+    returns, variance = torch.zeros(5, 1, dtype=torch.double), torch.full((2, 1), 1e-4, dtype=torch.double)
+    with pytest.raises(ValueError, match=r"hamilton_filter: transition must be >= 0 with rows that sum to 1"):
+        ops.hamilton_filter(returns, torch.zeros_like(variance), variance, 3)

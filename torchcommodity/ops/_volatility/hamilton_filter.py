@@ -112,7 +112,8 @@ def _parameters(
         name: broadcast_parameter("hamilton_filter", name, x, *axes[name], returns=returns)
         for name, x in arguments.items()
     }
-    start, rules = _initial_probability(**tensors, tolerance=max(1e-4, 2 * torch.finfo(transition.dtype).eps))
+    stated_dtype = transition.dtype if isinstance(transition, Tensor) else returns.dtype
+    start, rules = _initial_probability(**tensors, tolerance=max(1e-4, 2 * torch.finfo(stated_dtype).eps))
     valid = check_values("hamilton_filter", rules, **tensors, returns=returns)
     variance = torch.where(valid.unsqueeze(-2), tensors["variance"], 1)
     return [tensors["mean"], variance, tensors["transition"], torch.where(valid.unsqueeze(-2), start, torch.nan)]
