@@ -5,9 +5,8 @@ import torch
 
 from torchcommodity import opkit, ops
 from torchcommodity.opkit._contract.compare import assert_close
-from torchcommodity.opkit._contract.exported import run_ahead_of_time
+from torchcommodity.opkit._contract.exported import run_ahead_of_time, run_onnx
 from torchcommodity.opkit._contract.module import CaseModule, export_program
-from torchcommodity.opkit._contract.onnx_export import run_onnx
 from torchcommodity.opkit._contract.runner import build_cases
 
 assert ops.NATIVE is not None

@@ -14,10 +14,10 @@ from torch.autograd import forward_ad
 
 from torchcommodity.opkit._contract.case import Case, SkipCheck, Tensors
 from torchcommodity.opkit._contract.compare import first_index
-from torchcommodity.opkit._contract.edges import _head, _longest_warmup, _map_indices, batch_layout
+from torchcommodity.opkit._contract.edges import _head, _map_indices, batch_layout, longest_warmup
 from torchcommodity.opkit._contract.layouts import LAYOUTS
-from torchcommodity.opkit._contract.missing import _set_missing
-from torchcommodity.opkit._contract.precision import LARGE, _at_level
+from torchcommodity.opkit._contract.missing import set_missing
+from torchcommodity.opkit._contract.precision import LARGE, at_level
 from torchcommodity.opkit._contract.resize import repeat_to
 from torchcommodity.opkit._contract.transforms import _stack_samples, _vmap
 from torchcommodity.opkit._contract.values import to_double, to_float
@@ -74,7 +74,7 @@ def _layouts(case: Case) -> Rows:
 
 def _edges(case: Case) -> Rows:
     if case.op.time:
-        for rows in sorted({0, 1, 2, _longest_warmup(case), _longest_warmup(case) + 1} & set(range(case.rows))):
+        for rows in sorted({0, 1, 2, longest_warmup(case), longest_warmup(case) + 1} & set(range(case.rows))):
             yield f"T = {rows}", _head(case, rows)
     try:
         axes, batched = batch_layout(case)
@@ -99,7 +99,7 @@ def _narrow(x: Tensor, width: int) -> Tensor:
 def _missing(case: Case) -> Rows:
     for i in case.panel_indices if case.rows else ():
         if case.tensors[i].is_floating_point():
-            yield f"a missing value in tensor {i}", _set_missing(case, i, case.rows // 2)
+            yield f"a missing value in tensor {i}", set_missing(case, i, case.rows // 2)
 
 
 def _levels(case: Case) -> Rows:
@@ -107,7 +107,7 @@ def _levels(case: Case) -> Rows:
         return
     for i in case.panel_indices if case.op.time else ():
         if case.tensors[i].is_floating_point():
-            level = [_at_level(x, 1e6, 1.0) if j == i else x for j, x in enumerate(case.tensors)]
+            level = [at_level(x, 1e6, 1.0) if j == i else x for j, x in enumerate(case.tensors)]
             yield f"tensor {i} at a level of 1e6", case.with_tensors(level).map_tensors(to_float)
 
 

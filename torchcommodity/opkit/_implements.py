@@ -109,9 +109,16 @@ def dispatch(
         return result
     if default is not None:
         return default(func, types, args, kwargs or {})
-    if all(_related(kind, cls) for kind in types):
-        raise TypeError(_no_implementation(cls, func, handler is not None))
-    return NotImplemented
+    if not all(_related(kind, cls) for kind in types):
+        return NotImplemented
+    name, kind = resolve_name(func) or str(func), cls.__name__
+    remedy = (
+        f"write one with @opkit.implements({kind}, {name}), or pass default= to opkit.dispatch for all other functions"
+    )
+    message = f"{kind} has no implementation of it; {remedy}"
+    if handler is not None:
+        message = f"the implementation for {kind} does not cover these arguments; extend it, or pass dense tensors"
+    raise TypeError(f"{name}: {message}")
 
 
 def as_plain(x: Tensor) -> Tensor:
@@ -122,16 +129,6 @@ def as_plain(x: Tensor) -> Tensor:
 
 def _related(kind: type, cls: type) -> bool:
     return issubclass(kind, cls) or issubclass(cls, kind)
-
-
-def _no_implementation(cls: type, func: Callable[..., Any], declined: bool) -> str:
-    name, kind = resolve_name(func) or str(func), cls.__name__
-    if declined:
-        return f"{name}: the implementation for {kind} does not cover these arguments; extend it, or pass dense tensors"
-    return (
-        f"{name}: {kind} has no implementation of it; write one with @opkit.implements({kind}, {name}), or pass "
-        f"default= to opkit.dispatch for all other functions"
-    )
 
 
 def _check_arguments(tensor_type: object, functions: tuple[object, ...]) -> None:

@@ -134,7 +134,14 @@ def override_coverage(
         (True, ())
     """
     _check_callable(make)
-    compare = is_correct or (lambda result, expected: same_values(_to_plain(result, plain), expected))
+
+    def to_plain(x: Any) -> Any:
+        """Convert a result of the type to a Tensor; others, such as sizes and strings, remain."""
+        if isinstance(x, Tensor):
+            return as_plain(x)
+        return plain(x) if plain and hasattr(type(x), "__torch_function__") else x
+
+    compare = is_correct or (lambda result, expected: same_values(tree_map(to_plain, result), expected))
     with warnings.catch_warnings(), torch.random.fork_rng(devices=[]):
         warnings.simplefilter("ignore")
         return OverrideCoverage(
@@ -154,7 +161,25 @@ def _check_callable(make: object) -> None:
 @functools.cache
 def _override_samples() -> tuple[tuple[str, Function, tuple[Any, ...] | None], ...]:
     """Name, function, and the first sample of arguments that it accepts, or None."""
-    choices, ignored = _samples(), get_ignored_functions()
+
+    def rand(*shape: int) -> Tensor:
+        return torch.rand(shape, generator=torch.Generator().manual_seed(0))
+
+    square = torch.tensor([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 2.0]])
+    more = torch.tensor([[0.3, 0.6, 0.1], [0.2, 0.5, 0.9], [0.4, 0.7, 0.8]])
+    vector, wide, deep = torch.tensor([0.1, 0.5, 0.9]), rand(2, 3, 8), rand(2, 3, 8, 8)
+    integer, index, mask = torch.tensor([[1, 2, 0], [0, 1, 2], [2, 0, 1]]), torch.tensor([0, 2]), more > 0.4
+    first = [square, more, vector, wide, deep, integer, mask]
+    rest: list[tuple[Any, ...]] = [
+        (), (more,), (vector,), (2,), (0.5,), (0,), (1, 0), (0, 1), ((0, 1),), ((3, 3),), (3, 3), (more, more),
+        (0, index), (0, index, square[:2]), (mask,), (mask, 0.5), (mask, more), (0, integer), (0, integer, more),
+        (torch.float64,), ("mean",), (1, 1), (integer,), (more, square, more), (2, 0), ((1, 1),), (0, 0, 1),
+        (rand(4, 3, 2), None), (rand(4, 3, 3),), (rand(4, 3, 3, 3),), (vector, vector),
+        (None, None, vector, vector), (0.5, 0.5), (vector, 0.5), ((0, 1), (1, 0)), (1, 0, 2), (0, vector),
+    ]  # fmt: skip
+    lists = [([square, more],), ([vector, vector],), ([square, more], 0), ("ij,jk->ik", square, more)]
+    choices = [*((x, *others) for others in rest for x in first), *lists, (mask, square, more), (0.5, square)]
+    ignored = get_ignored_functions()
     named = [(resolve_name(f) or str(f), f) for functions in get_overridable_functions().values() for f in functions]
     result = []
     for name, function in named:
@@ -174,26 +199,6 @@ def _copy(args: Any) -> Any:
     if type(args) is Tensor:
         return args.clone()
     return type(args)(map(_copy, args)) if isinstance(args, (tuple, list)) else args
-
-
-def _samples() -> list[tuple[Any, ...]]:
-    def rand(*shape: int) -> Tensor:
-        return torch.rand(shape, generator=torch.Generator().manual_seed(0))
-
-    square = torch.tensor([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 2.0]])
-    more = torch.tensor([[0.3, 0.6, 0.1], [0.2, 0.5, 0.9], [0.4, 0.7, 0.8]])
-    vector, wide, deep = torch.tensor([0.1, 0.5, 0.9]), rand(2, 3, 8), rand(2, 3, 8, 8)
-    integer, index, mask = torch.tensor([[1, 2, 0], [0, 1, 2], [2, 0, 1]]), torch.tensor([0, 2]), more > 0.4
-    first = [square, more, vector, wide, deep, integer, mask]
-    rest: list[tuple[Any, ...]] = [
-        (), (more,), (vector,), (2,), (0.5,), (0,), (1, 0), (0, 1), ((0, 1),), ((3, 3),), (3, 3), (more, more),
-        (0, index), (0, index, square[:2]), (mask,), (mask, 0.5), (mask, more), (0, integer), (0, integer, more),
-        (torch.float64,), ("mean",), (1, 1), (integer,), (more, square, more), (2, 0), ((1, 1),), (0, 0, 1),
-        (rand(4, 3, 2), None), (rand(4, 3, 3),), (rand(4, 3, 3, 3),), (vector, vector),
-        (None, None, vector, vector), (0.5, 0.5), (vector, 0.5), ((0, 1), (1, 0)), (1, 0, 2), (0, vector),
-    ]  # fmt: skip
-    lists = [([square, more],), ([vector, vector],), ([square, more], 0), ("ij,jk->ik", square, more)]
-    return [*((x, *others) for others in rest for x in first), *lists, (mask, square, more), (0.5, square)]
 
 
 def _accepts(function: Function, args: tuple[Any, ...]) -> bool:
@@ -240,17 +245,6 @@ def _judge(
         _clear(result)
         _clear(expected)
     return ("correct", "") if is_correct(result, expected) else ("wrong", f"{_text(result)}, not {_text(expected)}")
-
-
-def _to_plain(result: Any, plain: Callable[[Any], Tensor] | None) -> Any:
-    """Convert results of the type to tensors; others, such as sizes and strings, remain."""
-
-    def convert(x: Any) -> Any:
-        if isinstance(x, Tensor):
-            return as_plain(x)
-        return plain(x) if plain and hasattr(type(x), "__torch_function__") else x
-
-    return tree_map(convert, result)
 
 
 def _clear(result: Any) -> None:

@@ -102,12 +102,14 @@ class Toolchain:
         missing = [pair for pair in dict(zip(sources, objects)).items() if not pair[1].exists()]
         jobs = int(os.environ.get("MAX_JOBS") or os.cpu_count() or 1)  # MAX_JOBS: as for torch's own builds
         with ThreadPoolExecutor(max_workers=jobs) as pool:
-            precompilation = pool.submit(self._precompile, header)
+            precompilation = None
+            if header and not (precompiled := header.with_suffix(".h.gch")).exists():
+                precompilation = pool.submit(self._compile, header, precompiled)
             # All but the first wait for the precompiled header: a second processor would have no work meanwhile.
             waits = chain([None], repeat(precompilation))
             compilations = [pool.submit(toolchain._compile, *pair, wait) for pair, wait in zip(missing, waits)]
             try:
-                for compilation in as_completed([precompilation, *compilations]):
+                for compilation in as_completed(filter(None, [precompilation, *compilations])):
                     compilation.result()
             except BuildError:
                 pool.shutdown(cancel_futures=True)  # of several errors, the first
@@ -124,10 +126,6 @@ class Toolchain:
                 stale.unlink()
             header.write_text(f'#include "{source.resolve()}"\n')
         return header
-
-    def _precompile(self, header: Path | None) -> None:
-        if header and not (compiled := header.with_suffix(".h.gch")).exists():
-            self._compile(header, compiled)
 
     def _compile(self, source: Path, target: Path, after: Future[None] | None = None) -> None:
         if after:

@@ -23,7 +23,6 @@ from torchcommodity.opkit._contract import precision as _precision  # noqa: F401
 from torchcommodity.opkit._contract import boundary as _boundary  # noqa: F401  # isort: skip
 from torchcommodity.opkit._contract import compiled as _compiled  # noqa: F401  # isort: skip
 from torchcommodity.opkit._contract import exported as _exported  # noqa: F401  # isort: skip
-from torchcommodity.opkit._contract import onnx_export as _onnx_export  # noqa: F401  # isort: skip
 from torchcommodity.opkit._contract.checks import CHECKS as CHECKS
 from torchcommodity.opkit._contract.report import Report as Report
 from torchcommodity.opkit._contract.report import Result as Result

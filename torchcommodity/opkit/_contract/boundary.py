@@ -2,7 +2,6 @@
 
 import re
 
-from torchcommodity.opkit._cases import Bad
 from torchcommodity.opkit._contract.case import Case, SkipCheck
 from torchcommodity.opkit._contract.checks import register
 
@@ -17,21 +16,14 @@ def bad_input(case: Case) -> None:
     if not case.cases.bad:
         raise SkipCheck("there are no bad inputs: pass bad_inputs=[(arguments), ...]")
     for bad in case.cases.bad:
-        _assert_raises(case, bad)
-
-
-def _assert_raises(case: Case, bad: Bad) -> None:
-    try:
-        case.cases.function(*bad.sample.tensors, **bad.sample.settings)
-    except bad.error as error:
-        message = str(error)
-    except Exception as error:
-        raise AssertionError(f"{bad.sample}: expected {_names(bad)}; got {error!r}") from error
-    else:
-        raise AssertionError(f"{bad.sample}: expected {_names(bad)} {bad.message!r}; got no error")
-    assert re.search(bad.message, message), f"{bad.sample}: expected {bad.message!r}; got {message!r}"
-
-
-def _names(bad: Bad) -> str:
-    errors = bad.error if isinstance(bad.error, tuple) else (bad.error,)
-    return " or ".join(error.__name__ for error in errors)
+        errors = bad.error if isinstance(bad.error, tuple) else (bad.error,)
+        names = " or ".join(error.__name__ for error in errors)
+        try:
+            case.cases.function(*bad.sample.tensors, **bad.sample.settings)
+        except bad.error as error:
+            message = str(error)
+        except Exception as error:
+            raise AssertionError(f"{bad.sample}: expected {names}; got {error!r}") from error
+        else:
+            raise AssertionError(f"{bad.sample}: expected {names} {bad.message!r}; got no error")
+        assert re.search(bad.message, message), f"{bad.sample}: expected {bad.message!r}; got {message!r}"

@@ -20,6 +20,17 @@ class SkipCheck(Exception):  # noqa: N818  # not an error
     """Raised by a check that does not apply; the message is the reason."""
 
 
+class Fault(AssertionError):  # noqa: N818  # as AssertionError: a result, not an accident
+    """A fault whose cause is known. `kind` identifies the cause, `fix` is the remedy for it, `location` file:line.
+
+    A check that raises a plain AssertionError has found a fault too; then its own `fix` and name say what is known.
+    """
+
+    def __init__(self, kind: str, message: str, fix: str = "", location: str = "") -> None:
+        super().__init__(message)
+        self.kind, self.fix, self.location = kind, fix, location
+
+
 class Redirect(TorchDispatchMode):
     """Dispatch mode that calls `function` in place of an operator, and keeps the arguments of each call in `calls`."""
 
@@ -135,18 +146,15 @@ class Case:
     @cached_property
     def panel_indices(self) -> tuple[int, ...]:
         """Indices of the tensors with a time axis as long as the first one's; the others are parameters."""
-        return tuple(i for i, x in enumerate(self.tensors[: self.num_inputs]) if self._has_time(x))
+        if not self.op.time:
+            return ()
+        axis, inputs = self.time[0], enumerate(self.tensors[: self.num_inputs])
+        return tuple(i for i, x in inputs if isinstance(x, Tensor) and x.dim() >= -axis and x.shape[axis] == self.rows)
 
     @cached_property
     def num_inputs(self) -> int:
         """Number of tensors that are arguments; the parameters of a module follow them."""
         return len(self.tensors) if isinstance(self.op, Op) else int(self.op.num_inputs(self.sample))
-
-    def _has_time(self, x: Any) -> bool:
-        if not self.op.time or not isinstance(x, Tensor):
-            return False
-        axis = self.time[0]
-        return x.dim() >= -axis and x.shape[axis] == self.rows
 
     @cached_property
     def float_indices(self) -> tuple[int, ...]:

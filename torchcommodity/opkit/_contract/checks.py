@@ -64,12 +64,20 @@ def run_check(check: Check, cases: Sequence[Case]) -> Result:
     """Run a check on one case after another until one fails. The check is skipped if it was skipped on every case."""
     start, skips = time.perf_counter(), []
     cases = cases[: 1 if check.first_sample_only else None]
-    guess = _guess(check, cases[0].op)
+    op = cases[0].op
+    guesses = {} if isinstance(op, Op) else op.guesses
+    # what the check assumes without having been told, in words
+    assumed = ("samples", *(("time",) if check.needs_time else ()), *(("causal",) if check.name in CAUSAL else ()))
+    guess = "; ".join(guesses[name] for name in assumed if name in guesses)
     for case in cases:
         try:
-            if check.needs_time and not case.op.time:
-                raise SkipCheck(no_time(case.op))
-            _run_quietly(check.function, case.with_timed_outputs() if check.needs_time else case)
+            if check.needs_time and not op.time:
+                raise SkipCheck(no_time(op))
+            with warnings.catch_warnings(), torch.random.fork_rng(devices=[]):
+                warnings.simplefilter("ignore")
+                private.warn_vmap_fallback(False)  # it prints to stderr, outside Python's warnings
+                torch.manual_seed(0)
+                check.function(case.with_timed_outputs() if check.needs_time else case)
         except SkipCheck as reason:
             skips.append(str(reason))
         except Exception as error:
@@ -86,38 +94,17 @@ def no_time(op: Any) -> str:
     return "no time axis was stated or found: pass time=-2, or another axis"
 
 
-def _guess(check: Check, op: Any) -> str:
-    """What the check assumes without having been told, in words."""
-    guesses = {} if isinstance(op, Op) else op.guesses
-    assumed = ("samples", *(("time",) if check.needs_time else ()), *(("causal",) if check.name in CAUSAL else ()))
-    return "; ".join(guesses[name] for name in assumed if name in guesses)
-
-
-def _assumption(check: Check, op: Any) -> str:
-    """The property that a check judges and the operator has not stated; a fault of it is a remark."""
-    guesses = () if isinstance(op, Op) else op.guesses
-    judged = "causal" if check.name in CAUSAL else "time" if check.name in EDGES else ""
-    return judged if judged in guesses else ""
-
-
 def _describe_failure(check: Check, case: Case, error: Exception, guess: str, seconds: float) -> Result:
     cause, sample = describe_error(error), str(case.sample)
-    if assumed := _assumption(check, case.op):
-        remark = f"not judged, as {assumed} is not stated, but: {cause}; pass {assumed}= to have it judged"
+    judged = "causal" if check.name in CAUSAL else "time" if check.name in EDGES else ""
+    if not isinstance(case.op, Op) and judged in case.op.guesses:  # a fault of what was not stated is a remark
+        remark = f"not judged, as {judged} is not stated, but: {cause}; pass {judged}= to have it judged"
         return Result(check.name, "skip", seconds, cause=remark, guess=guess)
     kind, fix, location = (getattr(error, name, "") for name in ("kind", "fix", "location"))
     location = location or locate(case.op, "backward" if check.name in OF_BACKWARD else "forward")
     kind = kind or check.name
     fix = remedy(check.name, kind, fix or check.fix, case.op, is_specific=bool(fix))
     return Result(check.name, "fail", seconds, sample, cause, fix, kind, location, guess)
-
-
-def _run_quietly(function: CheckFunction, case: Case) -> None:
-    with warnings.catch_warnings(), torch.random.fork_rng(devices=[]):
-        warnings.simplefilter("ignore")
-        private.warn_vmap_fallback(False)  # it prints to stderr, outside Python's warnings
-        torch.manual_seed(0)
-        function(case)
 
 
 def describe_error(error: Exception, width: int = 400) -> str:

@@ -5,10 +5,9 @@ from typing import Any
 import torch
 from torch import func
 
-from torchcommodity.opkit._contract.case import Case
+from torchcommodity.opkit._contract.case import Case, Fault
 from torchcommodity.opkit._contract.checks import register
 from torchcommodity.opkit._contract.compare import assert_close
-from torchcommodity.opkit._contract.fault import Fault
 from torchcommodity.opkit._contract.gradients import GRADIENTS, require_gradient
 from torchcommodity.opkit._contract.module import CaseModule
 from torchcommodity.opkit._contract.values import VALUES

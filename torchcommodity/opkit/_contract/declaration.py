@@ -29,8 +29,18 @@ class Declaration:
     masks_nan: bool = False  # a NaN output takes no part in the backward pass
 
     def __post_init__(self) -> None:
-        _require_time(self.time)
-        _require_causal_and_warmup(self.causal, self.warmup)
+        axes = self.time if isinstance(self.time, tuple) else (self.time, self.time)
+        is_pair = len(axes) == 2 and all(isinstance(axis, int) and axis < 0 for axis in axes)
+        if self.time is not None and self.time != "guess" and not is_pair:
+            raise ValueError(
+                f"check: time must be a negative axis, a pair (input axis, output axis), or None; got {self.time!r}: "
+                "for rows on the axis before the last, pass time=-2"
+            )
+        if self.causal is not None and not isinstance(self.causal, bool) and not callable(self.causal):
+            raise TypeError(f"check: causal must be a bool or a function of settings; got {self.causal!r}")
+        is_count = isinstance(self.warmup, int) and not isinstance(self.warmup, bool) and self.warmup >= 0
+        if self.warmup is not None and not callable(self.warmup) and not is_count:
+            raise ValueError(f"check: warmup must be an integer >= 0 or a function of settings; got {self.warmup!r}")
         if self.reference is not None and not callable(self.reference):
             raise TypeError(f"check: reference must be callable; got {type(self.reference).__name__}")
         if not isinstance(self.settings, Mapping):
@@ -43,16 +53,11 @@ class Declaration:
             raise ValueError("check: pass samples or cases, which has samples of its own; got both")
 
     def complete(self, op: Any) -> "Declaration":
-        """With what the operator itself states, in a method `stated_properties`, where the caller does not."""
-        if not hasattr(op, "stated_properties"):
-            return self
+        """With what the operator itself declares, in a method `declared_properties`, where the caller does not."""
+        properties = op.declared_properties() if hasattr(op, "declared_properties") else {}
         default = Declaration()
-        own = {
-            name: value
-            for name, value in op.stated_properties().items()
-            if getattr(self, name) == getattr(default, name)
-        }
-        return replace(self, **own)
+        missing = {name: x for name, x in properties.items() if getattr(self, name) == getattr(default, name)}
+        return replace(self, **missing)
 
     @property
     def stated(self) -> tuple[str, ...]:
@@ -89,7 +94,8 @@ class Declaration:
         return vary_settings(samples, self.values_of_settings(), parameters)
 
     def make_bad_inputs(self, parameters: Sequence[Parameter]) -> tuple[Bad, ...]:
-        return tuple(_make_bad(parameters, bad) for bad in self.bad_inputs)
+        stated = [bad if isinstance(bad, Bad) else Bad(bad, "", REFUSED) for bad in self.bad_inputs]
+        return tuple(replace(bad, sample=_make_sample(parameters, bad.sample)) for bad in stated)
 
 
 def vary_settings(
@@ -116,28 +122,3 @@ def _make_sample(parameters: Sequence[Parameter], sample: Any) -> Sample:
     raise TypeError(
         f"check: samples must hold Sample objects, tuples of arguments or Tensors; got {type(sample).__name__}"
     )
-
-
-def _make_bad(parameters: Sequence[Parameter], bad: Any) -> Bad:
-    if isinstance(bad, Bad):
-        return Bad(_make_sample(parameters, bad.sample), bad.message, bad.error)
-    return Bad(_make_sample(parameters, bad), "", REFUSED)
-
-
-def _require_time(time: Time) -> None:
-    if time is None or time == "guess":
-        return
-    axes = time if isinstance(time, tuple) else (time, time)
-    if len(axes) != 2 or not all(isinstance(axis, int) and axis < 0 for axis in axes):
-        raise ValueError(
-            f"check: time must be a negative axis, a pair (input axis, output axis), or None; got {time!r}: for rows "
-            "on the axis before the last, pass time=-2"
-        )
-
-
-def _require_causal_and_warmup(causal: Any, warmup: Any) -> None:
-    if causal is not None and not isinstance(causal, bool) and not callable(causal):
-        raise TypeError(f"check: causal must be a bool or a function of settings; got {causal!r}")
-    is_count = isinstance(warmup, int) and not isinstance(warmup, bool) and warmup >= 0
-    if warmup is not None and not callable(warmup) and not is_count:
-        raise ValueError(f"check: warmup must be an integer >= 0 or a function of settings; got {warmup!r}")

@@ -1,19 +1,18 @@
 """The same call gives the same bits, whatever was called before: no hidden state, no random numbers without a seed."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit._contract.allocation import fill_nan
-from torchcommodity.opkit._contract.case import Case, Tensors, float_tensors
+from torchcommodity.opkit._contract.case import Case, Fault, Tensors, float_tensors
 from torchcommodity.opkit._contract.checks import register
 from torchcommodity.opkit._contract.compare import assert_bitwise_equal
-from torchcommodity.opkit._contract.fault import Fault
 from torchcommodity.opkit._contract.source import locate, python_functions
-from torchcommodity.opkit._contract.state import cleared, find_state
+from torchcommodity.opkit._contract.state import cleared, persistent_variables
 from torchcommodity.opkit._op import Op
 
 RANDOM = "The result draws from a global random generator. Take a `generator` or a `seed` as an argument."
@@ -22,6 +21,17 @@ CACHE = "The key of a cache lacks what its values depend on. A shape, an address
 SHARED = (
     "What `forward` saves must belong to one call: `ctx.save_for_backward`, `ctx.name`; not the class, not a global."
 )
+
+
+@contextmanager
+def fill_nan(_: Tensors = ()) -> Iterator[None]:
+    """New memory is NaN, or the largest integer, so that an element that is never written shows."""
+    before = torch.get_deterministic_debug_mode()
+    torch.set_deterministic_debug_mode("warn")  # `use_deterministic_algorithms` would import Inductor, for seconds
+    try:
+        yield
+    finally:
+        torch.set_deterministic_debug_mode(before)
 
 
 @register(STATE, first_sample_only=True)
@@ -33,8 +43,9 @@ def deterministic(case: Case) -> None:
     with fill_nan():  # what is never written has the same bits in each call: that is another check's fault
         expected = outputs_and_gradients(case)
         _assert_same(case, expected, lambda: outputs_and_gradients(case), "the same call again")
-        other = case.map_tensors(_other_values)
-        _run(other), _run(_other_shape(case))
+        other = case.map_tensors(lambda x: (x * 1.5).flip(0) if x.dim() and x.is_floating_point() else x)
+        longer = case.map_tensors(lambda x: torch.cat([x, x[:1]]) if x.dim() else x)
+        _run(other), _run(longer)
         _assert_same(case, expected, lambda: outputs_and_gradients(case), "the same call after calls with other values")
         _assert_no_stale_cache(case, other)
         _assert_graphs_independent(case, other)
@@ -79,32 +90,19 @@ def _run(case: Case) -> Tensors | None:
         return None
 
 
-def _other_values(x: Tensor) -> Tensor:
-    return (x * 1.5).flip(0) if x.dim() and x.is_floating_point() else x
-
-
-def _other_shape(case: Case) -> Case:
-    return case.map_tensors(lambda x: torch.cat([x, x[:1]]) if x.dim() else x)
-
-
 def _assert_same(case: Case, expected: Tensors, run: Callable[[], Tensors], label: str) -> None:
     actual = run()
     try:
         assert_bitwise_equal(actual, expected, label)
     except AssertionError as difference:
-        fix = RANDOM if _depends_on_seed(run) else STATE
+        results = []
+        for _ in range(2):
+            torch.manual_seed(0)
+            random.seed(0)
+            np.random.seed(0)  # noqa: NPY002  # the generator that an operator without a seed draws from
+            results.append(run())
+        fix = RANDOM if _equal(*results) else STATE
         raise Fault("nondeterministic", str(difference), fix, locate(case.op)) from None
-
-
-def _depends_on_seed(run: Callable[[], Tensors]) -> bool:
-    """Whether results are equal if the generators of torch, NumPy and Python start from the same state."""
-    results = []
-    for _ in range(2):
-        torch.manual_seed(0)
-        random.seed(0)
-        np.random.seed(0)  # noqa: NPY002  # the generator that an operator without a seed draws from
-        results.append(run())
-    return _equal(*results)
 
 
 def _equal(actual: Tensors, expected: Tensors) -> bool:
@@ -121,29 +119,24 @@ def _assert_no_stale_cache(case: Case, other: Case) -> None:
         return
     refilled = case.map_tensors(torch.clone)
     _run_in_place(refilled)
-    moved = [values.map_tensors(_at_new_address) for values in (other, case)]  # alive together: at two addresses
+
+    def at_new_address(x: Tensor) -> Tensor:  # a copy at the start of a larger block, where no earlier tensor lay
+        return x.new_empty(x.numel() + 4096)[: x.numel()].view(x.shape).copy_(x)
+
+    moved = [values.map_tensors(at_new_address) for values in (other, case)]  # alive together: at two addresses
     for values in moved:  # both, as an earlier tensor may have left the right result at the refilled address
-        _refill(refilled, values)  # before a call, which may write to its arguments
+        for x, y in zip(refilled.tensors, values.tensors):  # before a call, which may write to its arguments
+            if isinstance(x, Tensor):
+                x.copy_(y)
         elsewhere = _run_in_place(values)
         _assert_fresh(_run_in_place(refilled), elsewhere, "new values in the same tensors", case)
     functions = [*python_functions(case.op).values(), *python_functions(case.cases.function).values()]
-    for state in find_state(functions):
-        with cleared(state):
+    for variable in persistent_variables(functions):
+        with cleared(variable):
             actual = _run(other)
-            filled = state.is_filled()  # a constant stays empty, and is no cache
+            filled = variable.is_filled()  # a constant stays empty, and is no cache
         if filled and actual is not None:
-            _assert_fresh(expected, actual, f"with what earlier calls left in {state.name}", case)
-
-
-def _refill(case: Case, values: Case) -> None:
-    for x, y in zip(case.tensors, values.tensors):
-        if isinstance(x, Tensor):
-            x.copy_(y)
-
-
-def _at_new_address(x: Tensor) -> Tensor:
-    """A copy at the start of a larger block, where no earlier tensor lay."""
-    return x.new_empty(x.numel() + 4096)[: x.numel()].view(x.shape).copy_(x)
+            _assert_fresh(expected, actual, f"with what earlier calls left in {variable.name}", case)
 
 
 def _run_in_place(case: Case) -> Tensors:

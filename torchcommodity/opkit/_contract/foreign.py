@@ -144,7 +144,14 @@ class ForeignOp:
         if self.plain:
             return case.tensors
         if self.declaration.cases is not None:
-            return self._redirected_arguments(case)
+            with torch.no_grad(), Redirect(self.overload, self.overload) as redirect:
+                case.call()
+            if not redirect.calls:
+                parts = "the dispatcher replaces it by its parts"
+                reason = parts if self.make.composite else "the function never calls it"
+                raise SkipCheck(f"its arguments are not known: {reason}; pass samples instead of cases")
+            calls: list[tuple[Any, ...]] = redirect.calls
+            return calls[0]
         args, keywords = arrange(self.make.parameters, case.sample)
         positional: tuple[Any, ...] = private.fill_defaults(self.overload._schema, tuple(args), keywords)[0]
         return positional
@@ -154,15 +161,6 @@ class ForeignOp:
         if self.plain or self.declaration.cases is not None:
             return {}
         return arrange(self.make.parameters, case.sample)[1]
-
-    def _redirected_arguments(self, case: Case) -> tuple[Any, ...]:
-        with torch.no_grad(), Redirect(self.overload, self.overload) as redirect:
-            case.call()
-        if not redirect.calls:
-            reason = "the dispatcher replaces it by its parts" if self.make.composite else "the function never calls it"
-            raise SkipCheck(f"its arguments are not known: {reason}; pass samples instead of cases")
-        arguments: tuple[Any, ...] = redirect.calls[0]
-        return arguments
 
     @cached_property
     def backward(self) -> bool:

@@ -1,12 +1,12 @@
 """Why a gradient is wrong: the pattern in which autograd and finite differences differ names the cause."""
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit._contract.case import Case, SkipCheck, float_tensors
+from torchcommodity.opkit._contract.case import Case, Fault, SkipCheck, Tensors, float_tensors
 from torchcommodity.opkit._contract.compare import first_index
-from torchcommodity.opkit._contract.fault import Fault
-from torchcommodity.opkit._contract.jacobian import Jacobian, jacobians
 from torchcommodity.opkit._contract.source import locate, python_functions
 
 MISSING = "The output depends on this input, but its gradient is missing: look for `detach`, `.data`, `no_grad`, None."
@@ -17,11 +17,35 @@ BRANCH = (
 INCOMING = "`backward` must multiply by the gradient that it receives, element by element: it is not always one."
 NEEDS = "`ctx.needs_input_grad` has one entry for each argument of `forward`, in their order."
 NAN_OUTPUT = "Where the output is NaN, set the incoming gradient to zero before the multiplication: `torch.where`."
+STEP = 1e-6  # relative to an input of size one or more
+TOLERANCE = 2e-5
+
+
+@dataclass(frozen=True)
+class Jacobian:
+    """Derivatives of all output elements (rows) by all elements of one input (columns)."""
+
+    index: int  # of the tensor
+    analytic: Tensor | None  # None: autograd gives no gradient for this input
+    left: Tensor
+    right: Tensor
+
+    @property
+    def numeric(self) -> Tensor:
+        return (self.left + self.right) / 2
+
+    @property
+    def wrong(self) -> Tensor:
+        """Where autograd differs from both differences and does not lie between them, as it may at a kink."""
+        analytic = torch.zeros_like(self.left) if self.analytic is None else self.analytic
+        lower, upper = torch.minimum(self.left, self.right), torch.maximum(self.left, self.right)
+        slack = TOLERANCE * (1 + self.numeric.abs()) + TOLERANCE * self.numeric.abs().median()
+        return ~((analytic >= lower - slack) & (analytic <= upper + slack)) & (lower.isfinite() & upper.isfinite())
 
 
 def explain_gradient(case: Case) -> None:
     """Raise the fault that the Jacobians show; return if they differ at kinks only."""
-    unexplained, pairs = "", jacobians(case)
+    unexplained, pairs = "", _jacobians(case)
     if all(jacobian.analytic is None for jacobian in pairs) and not getattr(case.op, "plain", False):
         raise SkipCheck("not differentiable: no autograd formula is registered")
     for jacobian in pairs:
@@ -102,3 +126,35 @@ def require_each_alone(case: Case) -> None:
         if bool(((actual - expected).abs() > 1e-9 * (1 + expected.abs())).any()):
             cause = f"gradient of tensor {i}: another one if no other tensor requires a gradient"
             raise Fault("missing_gradient", cause, NEEDS, locate(case.op, "backward"))
+
+
+def _jacobians(case: Case) -> list[Jacobian]:
+    """One for each floating-point input; outputs that are NaN count as zero."""
+    inputs, leaves = tuple(x.detach().clone() for x in case.inputs()), case.leaves()
+    flat = _flat_outputs(case, leaves)
+    rows = [torch.autograd.grad(y, leaves, retain_graph=True, allow_unused=True) for y in flat if y.requires_grad]
+    analytic = list[Tensor | None]()
+    for x, gradients in zip(leaves, zip(*rows)):
+        present = any(g is not None for g in gradients)
+        dense = [torch.zeros_like(x).flatten() if g is None else g.flatten() for g in gradients]
+        analytic.append(torch.stack(dense).double() if present else None)
+    jacobians = []
+    with torch.no_grad():
+        here = _flat_outputs(case, inputs)
+        for i, (index, by_autograd) in enumerate(zip(case.float_indices, analytic)):
+            sides = []  # left and right differences by each element of the input: (outputs, elements)
+            for sign in (-1, 1):
+                columns = []
+                for k in range(inputs[i].numel()):
+                    x = inputs[i].clone()
+                    step = sign * STEP * max(1.0, abs(x.view(-1)[k].item()))
+                    x.view(-1)[k] += step
+                    columns.append((_flat_outputs(case, (*inputs[:i], x, *inputs[i + 1 :])) - here) / step)
+                sides.append(torch.stack(columns, -1) if columns else here.new_zeros(len(here), 0))
+            jacobians.append(Jacobian(index, by_autograd, *sides))
+    return jacobians
+
+
+def _flat_outputs(case: Case, inputs: Tensors) -> Tensor:
+    outputs = [y.flatten().double() for y in float_tensors(case.outputs(*inputs))]
+    return torch.cat(outputs).nan_to_num(0.0)

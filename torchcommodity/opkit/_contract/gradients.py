@@ -1,18 +1,14 @@
 """Derivatives against finite differences, and forward mode against backward mode."""
 
-from collections.abc import Callable
-from typing import Any
-
 import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 from torch.autograd.gradcheck import GradcheckError
 
 from torchcommodity.opkit._autograd import Gradients, autograd_kernel
-from torchcommodity.opkit._contract.case import Case, SkipCheck, Tensors, float_tensors
+from torchcommodity.opkit._contract.case import Case, Fault, SkipCheck, Tensors, float_tensors
 from torchcommodity.opkit._contract.checks import describe_error, register
 from torchcommodity.opkit._contract.compare import assert_close
-from torchcommodity.opkit._contract.fault import Fault
 from torchcommodity.opkit._contract.foreign import masks_nan
 from torchcommodity.opkit._contract.gradient_causes import explain_gradient, require_each_alone, require_linear
 from torchcommodity.opkit._contract.layouts import LAYOUTS
@@ -44,17 +40,6 @@ def require_second_order(case: Case) -> Case:
 def require_forward_mode(case: Case) -> Case:
     """Forward mode is a formula of its own, or the derivative of the backward formula."""
     return require_finite(require_gradient(case)) if case.op.jvp else require_second_order(case)
-
-
-def _assert_refused(case: Case) -> None:
-    leaves = case.leaves()
-    gradients = torch.autograd.grad(case.loss(*leaves), leaves, create_graph=True, materialize_grads=True)
-    message = "no error"
-    try:
-        torch.autograd.grad(torch.stack([g.sum() for g in gradients]).sum(), leaves, allow_unused=True)
-    except RuntimeError as error:
-        message = str(error)
-    assert "once_differentiable" in message, f"second derivative: expected a refusal in words; got {message}"
 
 
 @register(
@@ -104,7 +89,13 @@ def gradgradcheck(case: Case) -> None:
     """The second derivative agrees with finite differences of the first."""
     case = _require_double(require_gradient(case))
     if getattr(case.op, "once_differentiable", False):
-        _assert_refused(case)
+        leaves, message = case.leaves(), "no error"
+        gradients = torch.autograd.grad(case.loss(*leaves), leaves, create_graph=True, materialize_grads=True)
+        try:
+            torch.autograd.grad(torch.stack([g.sum() for g in gradients]).sum(), leaves, allow_unused=True)
+        except RuntimeError as error:
+            message = str(error)
+        assert "once_differentiable" in message, f"second derivative: expected a refusal in words; got {message}"
         raise SkipCheck(ONCE)
     _skip_if_refused(require_finite(case))
     try:
@@ -215,15 +206,12 @@ def jvp_formula(case: Case) -> None:
     if not case.op.jvp:
         raise SkipCheck("the record has no jvp formula: it is derived from backward")
     require_second_order(case)
-    tangents = _random_like(case.inputs(), 1)
-    actual, expected = _jvp(case, tangents), _without_jvp_formula(case.op, lambda: _jvp(case, tangents))
-    assert_close(actual, expected, 1e-10, "tangent by the jvp formula")
-
-
-def _without_jvp_formula(op: Any, run: Callable[[], Tensors]) -> Tensors:
+    tangents, op = _random_like(case.inputs(), 1), case.op
+    actual = _jvp(case, tangents)
     kernel, derived = op.kernel, Gradients(op.overload, op.backward, None, op.mask_nan_grad, op.materialize_grads)
     object.__setattr__(op, "kernel", autograd_kernel(derived))
     try:
-        return run()
+        expected = _jvp(case, tangents)
     finally:
         object.__setattr__(op, "kernel", kernel)
+    assert_close(actual, expected, 1e-10, "tangent by the jvp formula")

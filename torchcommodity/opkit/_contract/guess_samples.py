@@ -1,6 +1,6 @@
 """Samples for an operator that comes without any: several forms are tried, the first that works is taken."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any
 
@@ -56,7 +56,9 @@ def guess_sample(function: Callable[..., Any], parameters: Sequence[Parameter], 
     """
     first_error: Exception | None = None
     fallback = None
-    for sample in _candidates(parameters, state):
+    forms = (*_forms_of_module(state), *FORMS)
+    for roles, form, values in product(_roles(parameters), forms, VALUES.values()):
+        sample = _make_candidate(roles, form, values)
         try:
             outputs = run_once(function, Sample(*sample.tensors, *state, **sample.settings))
         except Exception as error:
@@ -70,12 +72,6 @@ def guess_sample(function: Callable[..., Any], parameters: Sequence[Parameter], 
     if fallback is None:
         raise NoSample(f"{type(first_error).__name__}: {first_error}") from first_error
     return fallback
-
-
-def _candidates(parameters: Sequence[Parameter], state: Sequence[Tensor]) -> Iterator[Sample]:
-    forms = (*_forms_of_module(state), *FORMS)
-    for roles, form, values in product(_roles(parameters), forms, VALUES):
-        yield _make_candidate(roles, form, VALUES[values])
 
 
 def _forms_of_module(state: Sequence[Tensor]) -> list[tuple[tuple[int, ...], ...]]:

@@ -18,7 +18,7 @@ class Invocation:
     """Calls `target` with the tensors of a sample in their places, and returns a tuple of Tensors.
 
     The parameters of a module are tensors of the sample too, its last ones, so that checks differentiate, cast and
-    move them; buffers start each call with the values that they have now.
+    move them. Buffers start each call with the values that they have now, with the dtype and device of the sample.
     """
 
     target: Callable[..., Any]
@@ -30,20 +30,13 @@ class Invocation:
         args, kwargs = arrange(self.parameters, Sample(*tensors[:count], **settings))
         if not isinstance(self.target, torch.nn.Module):
             return flatten_outputs(self.target(*args, **kwargs))
-        state = {**dict(zip(self.state, tensors[count:])), **_buffers(self.target, tensors)}
+        state, like = dict(zip(self.state, tensors[count:])), next((x for x in tensors if is_floating(x)), None)
+        for name, buffer in self.target.named_buffers():
+            state[name] = buffer.detach().clone()
+            if like is not None:
+                dtype = like.dtype if buffer.is_floating_point() else buffer.dtype
+                state[name] = state[name].to(like.device, dtype)
         return flatten_outputs(torch.func.functional_call(self.target, state, tuple(args), kwargs))
-
-
-def _buffers(module: torch.nn.Module, tensors: tuple[Any, ...]) -> dict[str, Tensor]:
-    """Copies of the buffers, with the dtype and device of the sample's first floating-point tensor."""
-    like = next((x for x in tensors if is_floating(x)), None)
-    copies = {name: buffer.detach().clone() for name, buffer in module.named_buffers()}
-    if like is None:
-        return copies
-    return {
-        name: copy.to(like.device, like.dtype if copy.is_floating_point() else copy.dtype)
-        for name, copy in copies.items()
-    }
 
 
 def call_twice(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[tuple[str, ...], bool]:
@@ -58,7 +51,7 @@ def call_twice(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str
     return changed, bool(changed) and not same
 
 
-def run_once(function: Callable[..., Any], sample: Sample) -> Any:
+def run_once(function: Callable[..., tuple[Tensor, ...]], sample: Sample) -> tuple[Tensor, ...]:
     """The outputs for copies of the sample's tensors, without gradients and from the same random state each time."""
     copies = [x.clone() if isinstance(x, Tensor) else x for x in sample.tensors]
     with torch.no_grad(), torch.random.fork_rng(devices=[]):
@@ -71,13 +64,9 @@ def flatten_outputs(result: Any) -> tuple[Tensor, ...]:
     if isinstance(result, Tensor):
         return (result,)
     if isinstance(result, (tuple, list)):
-        return tuple(y for item in result if item is not None for y in _flatten_item(item))
+        others = (bool, int, float, str, torch.dtype, torch.Size, type(None))
+        return tuple(y for item in result if not isinstance(item, others) for y in flatten_outputs(item))
     raise UnsupportedOutput(type(result).__name__)
-
-
-def _flatten_item(item: Any) -> tuple[Tensor, ...]:
-    is_number = isinstance(item, (bool, int, float, str, torch.dtype, torch.Size))
-    return () if is_number else flatten_outputs(item)
 
 
 class UnsupportedOutput(TypeError):  # noqa: N818  # becomes an error in words where it is reported

@@ -85,11 +85,8 @@ class Make:
     def name(self) -> str:
         if self.overload is not None:
             return str(self.overload._name)
-        function = _unwrap(self.operator)
+        function = self.operator
+        while isinstance(function, functools.partial):
+            function = function.func
+        function = inspect.unwrap(function) if callable(function) else function
         return str(getattr(function, "__name__", type(function).__name__))
-
-
-def _unwrap(function: Any) -> Any:
-    while isinstance(function, functools.partial):
-        function = function.func
-    return inspect.unwrap(function) if callable(function) else function

@@ -12,20 +12,6 @@ from torchcommodity.opkit._contract.source import python_functions
 from torchcommodity.opkit._contract.values import VALUES
 
 
-def _outputs_with_warmup(case: Case, outputs: Tensors) -> list[tuple[Tensor, int]]:
-    """Each output, time first, with its warm-up; one output may have a warm-up for each entry of its last axis.
-
-    Outputs that are NaN in all rows are excluded, such as the correlation of a single asset with the others.
-    """
-    warmup, axis = case.warmup, case.time[1]
-    time_first = [y.movedim(axis, 0) for y in outputs]
-    if isinstance(warmup, int):
-        pairs = [(y, warmup) for y in time_first]
-    else:
-        pairs = list(zip(time_first if len(time_first) == len(warmup) else time_first[0].unbind(-1), warmup))
-    return [(y, rows) for y, rows in pairs if y.is_floating_point() and not y.isnan().all()]
-
-
 @register(
     "The first `warmup` rows must be NaN and, for complete input, no later row may be. Fix the operator or the "
     "`warmup` of its record.",
@@ -36,7 +22,14 @@ def warmup(case: Case) -> None:
     """The first `warmup` rows are NaN, and no later row is."""
     if any(isinstance(x, Tensor) and not x.isfinite().all() for x in case.tensors):
         raise SkipCheck("the sample has missing values")
-    for i, (y, rows) in enumerate(_outputs_with_warmup(case, case.call())):
+    outputs = [y.movedim(case.time[1], 0) for y in case.call()]  # time first
+    if isinstance(case.warmup, int):
+        pairs = [(y, case.warmup) for y in outputs]
+    else:  # one output may have a warm-up for each entry of its last axis
+        pairs = list(zip(outputs if len(outputs) == len(case.warmup) else outputs[0].unbind(-1), case.warmup))
+    # not all of them NaN, as the correlation of a single asset with the others
+    pairs = [(y, rows) for y, rows in pairs if y.is_floating_point() and not y.isnan().all()]
+    for i, (y, rows) in enumerate(pairs):
         numbers = _rows_with(~y[:rows].isnan())
         assert not numbers, f"output {i}: row {numbers[0]} is not NaN, but the warm-up is {rows} rows"
         last = len(y) if case.causal else len(y) - rows  # an operator that looks ahead lacks as many rows at the end
@@ -50,7 +43,7 @@ def _rows_with(flags: Tensor) -> list[int]:
     return flags.any(1).nonzero().flatten().tolist() if flags.numel() else []
 
 
-def _set_missing(case: Case, index: int, row: int) -> Case:
+def set_missing(case: Case, index: int, row: int) -> Case:
     """Set one value of a row of one panel to NaN."""
 
     def remove(x: Tensor) -> Tensor:
@@ -66,7 +59,7 @@ def _with_missing_values(case: Case, row: int | None = None) -> list[Case]:
     if not case.rows:
         raise SkipCheck("the sample has no rows")
     row = case.rows // 2 if row is None else row
-    return [_set_missing(case, i, row) for i in case.panel_indices if case.tensors[i].is_floating_point()]
+    return [set_missing(case, i, row) for i in case.panel_indices if case.tensors[i].is_floating_point()]
 
 
 @register(
@@ -84,19 +77,11 @@ def missing_values(case: Case) -> None:
 
 def _skips_missing(case: Case) -> bool:
     """Whether outputs are NaN only where an input of their shape is."""
-    holes = [x.isnan() for x in case.inputs()]
-    outputs = float_tensors(case.call())
-    return all(not (y.isnan() & ~_holes_of_shape(y, holes)).any() for y in outputs)
-
-
-def _holes_of_shape(y: Tensor, holes: list[Tensor]) -> Tensor:
-    same = [hole for hole in holes if hole.shape == y.shape]
-    return torch.stack([torch.zeros_like(y, dtype=torch.bool), *same]).any(0)
-
-
-def _is_formula_of_skipping_operator(case: Case) -> bool:
-    written_by_hand = "backward" in python_functions(case.op)
-    return written_by_hand and bool(case.op.time) and all(map(_skips_missing, _with_missing_values(case)))
+    for y in float_tensors(case.call()):
+        holes = [x.isnan() for x in case.inputs() if x.shape == y.shape]
+        if (y.isnan() & ~torch.stack([torch.zeros_like(y, dtype=torch.bool), *holes]).any(0)).any():
+            return False
+    return True
 
 
 def _gradients(case: Case, at_nan: float) -> Tensors:
@@ -131,8 +116,10 @@ def missing_values_gradient(case: Case) -> None:
 def nan_output_gradient(case: Case) -> None:
     """The incoming gradient of a NaN output is ignored."""
     require_gradient(case)
-    if not masks_nan(case.op) and not _is_formula_of_skipping_operator(case):
-        raise SkipCheck("PyTorch's own formulas pass on NaN, or the operator does not skip missing values")
+    if not masks_nan(case.op):
+        written_by_hand = "backward" in python_functions(case.op)
+        if not (written_by_hand and case.op.time and all(map(_skips_missing, _with_missing_values(case)))):
+            raise SkipCheck("PyTorch's own formulas pass on NaN, or the operator does not skip missing values")
     for missing in (case, *(_with_missing_values(case) if case.op.time else ())):
         expected = _gradients(missing, 0.0)
         for value in (torch.nan, 1e30):

@@ -48,22 +48,19 @@ class CaseModule(torch.nn.Module):
 
     def dynamic_shapes(self, time: bool = True) -> tuple[dict[int, Any], ...]:
         """Dynamic axes of each input: the batch and, with `time`, the time axis."""
-        return tuple(axes for case in self.cases for axes in _dynamic_axes(case, time))
-
-
-def _dynamic_axes(case: Case, time: bool) -> list[dict[int, Any]]:
-    try:
-        _, batched = batch_layout(case)
-    except SkipCheck:
-        batched = []
-    axes: list[dict[int, Any]] = []
-    for i, x in enumerate(case.tensors):
-        if isinstance(x, Tensor):
-            dynamic = [0] * (i in batched)
-            if time and i in case.panel_indices:
-                dynamic.append(x.dim() + case.time[0])
-            axes.append({axis: Dim.DYNAMIC for axis in dynamic if x.shape[axis] > 1})
-    return axes
+        axes: list[dict[int, Any]] = []
+        for case in self.cases:
+            try:
+                _, batched = batch_layout(case)
+            except SkipCheck:
+                batched = []
+            for i, x in enumerate(case.tensors):
+                if isinstance(x, Tensor):
+                    dynamic = [0] * (i in batched)
+                    if time and i in case.panel_indices:
+                        dynamic.append(x.dim() + case.time[0])
+                    axes.append({axis: Dim.DYNAMIC for axis in dynamic if x.shape[axis] > 1})
+        return tuple(axes)
 
 
 def export_program(module: CaseModule, strict: bool = False, time: bool = True) -> ExportedProgram:

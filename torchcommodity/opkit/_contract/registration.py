@@ -14,9 +14,8 @@ from torch._subclasses.fake_tensor import UnsupportedOperatorException
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from torchcommodity.opkit._contract.case import Case, SkipCheck, as_leaf, float_tensors
+from torchcommodity.opkit._contract.case import Case, Fault, SkipCheck, as_leaf, float_tensors
 from torchcommodity.opkit._contract.checks import register
-from torchcommodity.opkit._contract.fault import Fault
 from torchcommodity.opkit._contract.values import BASE
 from torchcommodity.opkit._mutation import as_results, mutated_indices
 from torchcommodity.opkit._op import Op

@@ -11,6 +11,7 @@ Status = Literal["pass", "fail", "skip"]
 # lacks for every custom_op with `register_autograd`.
 LAST = ("hard_coded_device", "zero_tangent")
 INDENT = " " * 4
+MOST_NAMES = 8  # in a line
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,11 @@ class Report(Sequence[Result]):
         lines += [f"on a guess: {guess}" for guess in self.guesses]
         for number, cause in enumerate(self.causes, 1):
             lines += ["", *self._describe(number, cause)]
-        return "\n".join([*lines, "", *self._skips(), self._passes()])
+        skips = sorted((r for r in self._with_status("skip") if not r.blocked_by), key=lambda r: r.cause)
+        lines.append("")
+        for reason, group in groupby(skips, key=lambda r: r.cause):
+            lines.append(f"skipped: {', '.join(r.name for r in group)}: {reason}")
+        return "\n".join([*lines, f"{len(self._with_status('pass'))} of {len(self)} checks passed"])
 
     def table(self) -> str:
         """One line for each check, with its time; failed checks with sample and remedy."""
@@ -123,26 +128,12 @@ class Report(Sequence[Result]):
         name = cause.name if cause.kind == cause.name else f"{cause.kind} ({cause.name})"
         same = [r.name for r in self.failures if r.kind == cause.kind and r is not cause]
         blocked = [r.name for r in self if r.blocked_by in {cause.name, *same}]
+        more = f" and {len(blocked) - MOST_NAMES} more" if len(blocked) > MOST_NAMES else ""
         details = {
             "on": cause.sample,
             "fix": cause.fix,
             "also failed": ", ".join(same),
-            "not run, as they depend on it": _shorten(blocked),
+            "not run, as they depend on it": ", ".join(blocked[:MOST_NAMES]) + more,
         }
         head = f"{number}. {name}" + (f"  {cause.location}" if cause.location else "")
         return [head, f"{INDENT}{cause.cause}", *(f"{INDENT}{key}: {text}" for key, text in details.items() if text)]
-
-    def _skips(self) -> list[str]:
-        """One line for each reason."""
-        skips = sorted((r for r in self._with_status("skip") if not r.blocked_by), key=lambda r: r.cause)
-        return [
-            f"skipped: {', '.join(r.name for r in group)}: {cause}"
-            for cause, group in groupby(skips, key=lambda r: r.cause)
-        ]
-
-    def _passes(self) -> str:
-        return f"{len(self._with_status('pass'))} of {len(self)} checks passed"
-
-
-def _shorten(names: list[str], most: int = 8) -> str:
-    return ", ".join(names) if len(names) <= most else f"{', '.join(names[:most])} and {len(names) - most} more"

@@ -67,14 +67,11 @@ def affordable_rows(case: Case, rows: int, seconds: float = 0.1) -> int:
     """At most `rows` rows; fewer if a call would take longer than about `seconds`: a loop, or a matrix of T by T."""
     count = case.rows
     while 0 < 4 * count < rows:
-        if _seconds(require_runs(resize(case, rows=4 * count))) > seconds / 16:
-            return 4 * count
         count *= 4
+        longer = require_runs(resize(case, rows=count))
+        start = time.perf_counter()
+        with torch.no_grad():
+            longer.call()
+        if time.perf_counter() - start > seconds / 16:
+            return count
     return rows
-
-
-def _seconds(case: Case) -> float:
-    start = time.perf_counter()
-    with torch.no_grad():
-        case.call()
-    return time.perf_counter() - start

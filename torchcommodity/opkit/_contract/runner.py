@@ -2,7 +2,7 @@
 
 import importlib
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -87,7 +87,12 @@ def check(
         _load_lazy_modules(op)
     results: dict[str, Result] = {}
     for check in checks:
-        results[check.name] = _blocked(check, results) or run_check(check, prepared)
+        failed = [n if results[n].status == "fail" else results[n].blocked_by for n in check.depends_on]
+        if cause := next(filter(None, failed), ""):  # a check that it depends on failed, or was itself blocked
+            reason = f"not run: it depends on {cause}, which failed"
+            results[check.name] = Result(check.name, "skip", 0.0, cause=reason, blocked_by=cause)
+        else:
+            results[check.name] = run_check(check, prepared)
     guesses, notes = ((), ()) if isinstance(op, Op) else (tuple(op.guesses.values()), op.notes)
     return Report(op.qualified_name, tuple(results.values()), locate(op), guesses, notes)
 
@@ -132,8 +137,12 @@ def _guess_cases(op: Op) -> Cases:
     tensors = [0.5 + torch.rand(2, 11, 3, dtype=torch.double, generator=generator) for v in required if v is None]
 
     def call(*tensors: object, **settings: object) -> Any:
-        remaining = iter(tensors)
-        return op(*[_value(name, default, remaining, settings) for name, default in defaults])
+        """Pass each setting by name, the next Tensor, or the default."""
+        remaining, arguments = iter(tensors), []
+        for name, default in defaults:
+            value = next(remaining, default) if default is None and name not in settings else default
+            arguments.append(settings.get(name, value))
+        return op(*arguments)
 
     return Cases(function=call, samples=(Sample(*tensors),))
 
@@ -141,13 +150,6 @@ def _guess_cases(op: Op) -> Cases:
 def _default(argument: Any) -> object:
     """The default of an argument, or a guess; None for a Tensor."""
     return argument.default_value if argument.has_default_value() else DEFAULTS.get(str(argument.type))
-
-
-def _value(name: str, default: object, tensors: Iterator[object], settings: Mapping[str, object]) -> object:
-    """What a call without a public function passes: a setting by name, the next Tensor, or the default."""
-    if name in settings:
-        return settings[name]
-    return next(tensors, default) if default is None else default
 
 
 def _select(only: str | Sequence[str] | None, compiled: bool) -> list[Check]:
@@ -159,13 +161,3 @@ def _select(only: str | Sequence[str] | None, compiled: bool) -> list[Check]:
     while more := {name for check in names for name in CHECKS[check].depends_on} - names:
         names |= more
     return [check for check in CHECKS.values() if check.name in names]
-
-
-def _blocked(check: Check, results: dict[str, Result]) -> Result | None:
-    """Skip a check if one that it depends on failed, or was itself blocked."""
-    for name in check.depends_on:
-        failed = name if results[name].status == "fail" else results[name].blocked_by
-        if failed:
-            reason = f"not run: it depends on {failed}, which failed"
-            return Result(check.name, "skip", 0.0, cause=reason, blocked_by=failed)
-    return None

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import torch
 from torch import Tensor
 
 from torchcommodity.opkit._cases import Sample
@@ -53,16 +54,15 @@ class TensorList:
         return f"[{self.length} tensors]"
 
 
-def schema_parameters(schema: Any) -> tuple[Parameter, ...]:
-    return tuple(map(_schema_parameter, schema.arguments))
-
-
-def _schema_parameter(argument: Any) -> Parameter:
-    text = str(argument.type)
-    optional = text.startswith("Optional[")
-    kind = SCHEMA_KINDS.get(text.removeprefix("Optional[").removesuffix("]") if optional else text, "other")
-    default = argument.default_value if argument.has_default_value() else REQUIRED
-    return Parameter(argument.name, kind, default, optional, argument.kwarg_only)
+def schema_parameters(schema: torch.FunctionSchema) -> tuple[Parameter, ...]:
+    parameters = []
+    for argument in schema.arguments:
+        text = str(argument.type)
+        optional = text.startswith("Optional[")
+        kind = SCHEMA_KINDS.get(text.removeprefix("Optional[").removesuffix("]") if optional else text, "other")
+        default = argument.default_value if argument.has_default_value() else REQUIRED
+        parameters.append(Parameter(argument.name, kind, default, optional, argument.kwarg_only))
+    return tuple(parameters)
 
 
 def signature_parameters(function: Callable[..., Any], skip: int = 0) -> tuple[Parameter, ...]:
@@ -75,15 +75,15 @@ def signature_parameters(function: Callable[..., Any], skip: int = 0) -> tuple[P
         hints = typing.get_type_hints(getattr(function, "__func__", function))
     except Exception:  # an annotation of a name that is not importable
         hints = {}
-    parameters = list(signature.parameters.values())[skip:]
-    return tuple(_python_parameter(p, hints.get(p.name, p.annotation)) for p in parameters if p.kind != p.VAR_KEYWORD)
-
-
-def _python_parameter(p: inspect.Parameter, annotation: Any) -> Parameter:
-    kind, optional = _annotation_kind(annotation)
-    if kind == "unknown" and type(p.default) in SCALARS:
-        kind = SCALARS[type(p.default)]
-    return Parameter(p.name, kind, p.default, optional, p.kind == p.KEYWORD_ONLY, p.kind == p.VAR_POSITIONAL)
+    parameters = []
+    for p in list(signature.parameters.values())[skip:]:
+        if p.kind != p.VAR_KEYWORD:
+            kind, optional = _annotation_kind(hints.get(p.name, p.annotation))
+            if kind == "unknown" and type(p.default) in SCALARS:
+                kind = SCALARS[type(p.default)]
+            forms = p.kind == p.KEYWORD_ONLY, p.kind == p.VAR_POSITIONAL
+            parameters.append(Parameter(p.name, kind, p.default, optional, *forms))
+    return tuple(parameters)
 
 
 def _annotation_kind(annotation: Any) -> tuple[Kind, bool]:

@@ -56,17 +56,12 @@ def locate(operator: Any, part: str = "forward") -> str:
     """file:line of a part of an operator; without that part, of the operator; empty if the source is not known."""
     functions = python_functions(operator)
     function = functions.get(part) or functions.get("forward")
-    if function is None:
-        return _locate_registration(operator)
-    file = function.__code__.co_filename
-    return "" if file.startswith(LIBRARIES) else f"{_relative(file)}:{function.__code__.co_firstlineno}"
-
-
-def _locate_registration(operator: Any) -> str:
-    """file:line at which a library registered the schema of a foreign operator."""
+    if function is not None:
+        file = function.__code__.co_filename
+        return "" if file.startswith(LIBRARIES) else f"{_relative(file)}:{function.__code__.co_firstlineno}"
     overload = operator.make.overload if hasattr(operator, "make") else None
     dump = torch._C._dispatch_dump(overload._name) if overload is not None else ""
-    match = re.search(r"^debug: registered at (.+):(\d+)$", dump, re.MULTILINE)
+    match = re.search(r"^debug: registered at (.+):(\d+)$", dump, re.MULTILINE)  # the schema, by a library
     return f"{_relative(match[1])}:{match[2]}" if match and Path(match[1]).exists() else ""
 
 

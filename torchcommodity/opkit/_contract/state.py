@@ -1,4 +1,4 @@
-"""State that Python functions keep between calls: containers and tensors in globals, closures, classes and defaults."""
+"""Variables of Python functions that outlive a call: containers and tensors in globals, closures, classes, defaults."""
 
 import contextlib
 import dis
@@ -12,7 +12,7 @@ CONTAINERS = (dict, list, set)
 
 
 @dataclass(frozen=True)
-class State:
+class PersistentVariable:
     """One variable that outlives a call; `clear` returns a function that restores it."""
 
     name: str
@@ -20,56 +20,55 @@ class State:
     is_filled: Callable[[], bool]
 
 
-def find_state(functions: Iterable[Callable[..., Any]]) -> list[State]:
-    """State that the functions, or those that they call in the same module, read or write."""
-    states: dict[int | str, State] = {}
+def persistent_variables(functions: Iterable[Callable[..., Any]]) -> list[PersistentVariable]:
+    """The variables that the functions, or those that they call in the same module, read or write."""
+    found: dict[int | str, PersistentVariable] = {}
     for function in _reachable(functions):
         for name, value in _values(function):
             if hasattr(value, "cache_clear"):
-                states[id(value)] = _of_lru_cache(name, value)
+                found[id(value)] = _lru_cache(name, value)
             elif isinstance(value, CONTAINERS):
-                states[id(value)] = _of_container(name, value)
-        for name in _stored_globals(function):
-            states[name] = _of_global(name, function.__globals__)
-    return list(states.values())
+                found[id(value)] = _container(name, value)
+        variables, steps = function.__globals__, dis.get_instructions(function)
+        for name in {step.argval for step in steps if step.opname == "STORE_GLOBAL"}:  # declared `global`, and set
+            if isinstance(variables.get(name), (Tensor, int, float, tuple)):
+                found[name] = _global(name, variables)
+    return list(found.values())
 
 
-def _of_lru_cache(name: str, function: Any) -> State:
+def _lru_cache(name: str, function: Any) -> PersistentVariable:
     def clear() -> Callable[[], None]:
         function.cache_clear()
         return lambda: None
 
-    return State(name, clear, lambda: function.cache_info().currsize > 0)
+    return PersistentVariable(name, clear, lambda: function.cache_info().currsize > 0)
 
 
-def _of_container(name: str, container: Any) -> State:
+def _container(name: str, container: Any) -> PersistentVariable:
     def clear() -> Callable[[], None]:
         content = container.copy()
         container.clear()
-        return lambda: _refill(container, content)
 
-    return State(name, clear, lambda: bool(container))
+        def restore() -> None:
+            container.clear()
+            (container.extend if isinstance(container, list) else container.update)(content)
 
+        return restore
 
-def _refill(container: Any, content: Any) -> None:
-    container.clear()
-    if isinstance(container, list):
-        container.extend(content)
-    else:
-        container.update(content)
+    return PersistentVariable(name, clear, lambda: bool(container))
 
 
-def _of_global(name: str, variables: dict[str, Any]) -> State:
+def _global(name: str, variables: dict[str, Any]) -> PersistentVariable:
     def clear() -> Callable[[], None]:
         value, variables[name] = variables.get(name), None
         return lambda: variables.__setitem__(name, value)
 
-    return State(name, clear, lambda: variables.get(name) is not None)
+    return PersistentVariable(name, clear, lambda: variables.get(name) is not None)
 
 
 @contextlib.contextmanager
-def cleared(state: State) -> Iterator[None]:
-    restore = state.clear()
+def cleared(variable: PersistentVariable) -> Iterator[None]:
+    restore = variable.clear()
     try:
         yield
     finally:
@@ -108,9 +107,3 @@ def _values(function: Any) -> list[tuple[str, Any]]:
         *((f"{function.__name__}.{name}", value) for name, value in vars(function).items()),
         *((f"a default of {function.__name__}", value) for value in function.__defaults__ or ()),
     ]
-
-
-def _stored_globals(function: Any) -> set[str]:
-    """Names that a function declares `global` and sets, if they hold a tensor or a number."""
-    names = {step.argval for step in dis.get_instructions(function) if step.opname == "STORE_GLOBAL"}
-    return {name for name in names if isinstance(function.__globals__.get(name), (Tensor, int, float, tuple))}

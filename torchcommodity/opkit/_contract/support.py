@@ -8,9 +8,8 @@ from dataclasses import replace
 import torch
 from torch.autograd.gradcheck import GradcheckError
 
-from torchcommodity.opkit._contract.case import Case, SkipCheck
+from torchcommodity.opkit._contract.case import Case, Fault, SkipCheck
 from torchcommodity.opkit._contract.checks import Check, describe_error
-from torchcommodity.opkit._contract.fault import Fault
 from torchcommodity.opkit._contract.source import locate_error, python_functions, raised_outside_torch
 
 RECORD_ONLY = {"pickle_and_copy", "jvp_formula"}
@@ -98,8 +97,12 @@ def adapt_check(check: Check) -> Check:
         except (AssertionError, GradcheckError, SkipCheck):
             raise
         except Exception as error:
-            cause = find_cause(error)
-            if cause and not _is_expected(cause, check, case):
+            cause, expected = find_cause(error), False
+            if cause and cause.kind == "leaves_torch":  # a gradient of its own is why a Function takes NumPy
+                expected = check.name in OPTIONAL and "backward" in python_functions(case.op)
+            elif cause and cause.kind == "fake_missing":  # the finding of `fake`
+                expected = check.name == "meta"
+            if cause and not expected:
                 raise cause from error
             if check.compiled and (fault := find_compiler_fault(error)):
                 raise fault from error
@@ -108,13 +111,6 @@ def adapt_check(check: Check) -> Check:
             raise SkipCheck(f"not supported: {_describe_gap(error)}") from error
 
     return replace(check, function=function)
-
-
-def _is_expected(cause: Fault, check: Check, case: Case) -> bool:
-    """Whether another check reports the cause, or it is none: a gradient of its own is why a Function takes NumPy."""
-    if cause.kind == "leaves_torch":
-        return check.name in OPTIONAL and "backward" in python_functions(case.op)
-    return check.name == "meta" and cause.kind == "fake_missing"  # the finding of `fake`
 
 
 def find_cause(error: BaseException) -> Fault | None:

@@ -3,10 +3,9 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit._contract.case import Case, SkipCheck, as_tuple, float_tensors
+from torchcommodity.opkit._contract.case import Case, Fault, SkipCheck, as_tuple, float_tensors
 from torchcommodity.opkit._contract.checks import register
 from torchcommodity.opkit._contract.compare import assert_close
-from torchcommodity.opkit._contract.fault import Fault
 from torchcommodity.opkit._contract.source import locate
 from torchcommodity.opkit._op import Op
 

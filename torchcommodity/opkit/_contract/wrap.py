@@ -1,6 +1,7 @@
 """A foreign operator from what `check` receives: its target, its samples, and what is measured of it."""
 
 import copy
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,8 +16,10 @@ from torchcommodity.opkit._contract.invocation import Invocation, UnsupportedOut
 from torchcommodity.opkit._contract.make import Make
 from torchcommodity.opkit._contract.measure import measure
 from torchcommodity.opkit._contract.support import find_cause
-from torchcommodity.opkit._contract.widen import widen_samples
 from torchcommodity.opkit._contract.writes import as_function
+
+WIDER = dict.fromkeys((torch.float16, torch.bfloat16, torch.float32), torch.float64)
+WIDER[torch.complex64] = torch.complex128
 
 
 def wrap_foreign(operator: Any, declaration: Declaration) -> ForeignOp:
@@ -27,21 +30,17 @@ def wrap_foreign(operator: Any, declaration: Declaration) -> ForeignOp:
         ValueError: a stated property does not fit, or no guessed sample works.
     """
     make, declaration = Make(operator), declaration.complete(operator)
-    target, state = _target(make)
-    invocation = Invocation(target, make.parameters, state)
+    if isinstance(make.operator, torch.nn.Module):  # a copy in float64, and its parameters
+        module = copy.deepcopy(make.operator).double()
+        state = {name: p.detach() for name, p in module.named_parameters()}
+        invocation = Invocation(module, make.parameters, state)
+    else:
+        invocation = Invocation(as_function(make), make.parameters, {})
     guesses: dict[str, str] = {}
     data = _make_cases(make, declaration, invocation, guesses)
     runs = _try_first_sample(make, data)
     op = ForeignOp(make, declaration, invocation, data, declaration.axes, bool(declaration.causal), guesses=guesses)
     return measure(op) if runs else op
-
-
-def _target(make: Make) -> tuple[Any, dict[str, Tensor]]:
-    """What is called; of a module, a copy in float64 and its parameters."""
-    if not isinstance(make.operator, torch.nn.Module):
-        return as_function(make), {}
-    module = copy.deepcopy(make.operator).double()
-    return module, {name: p.detach() for name, p in module.named_parameters()}
 
 
 def _make_cases(make: Make, declaration: Declaration, invocation: Invocation, guesses: dict[str, str]) -> Cases:
@@ -55,7 +54,7 @@ def _make_cases(make: Make, declaration: Declaration, invocation: Invocation, gu
         return replace(cases, function=function, samples=samples, bad=(*cases.bad, *bad))
     if declaration.samples is not None:
         stated = declaration.make_samples(make.parameters)
-        samples = widen_samples(stated, lambda *x, **settings: invocation(*x, *invocation.state.values(), **settings))
+        samples = _widen_samples(stated, lambda *x, **settings: invocation(*x, *invocation.state.values(), **settings))
     else:
         samples = _guess_samples(make, declaration, invocation, guesses)
     with_state = tuple(Sample(*s.tensors, *invocation.state.values(), **s.settings) for s in samples)
@@ -105,4 +104,31 @@ def _try_first_sample(make: Make, data: Cases) -> bool:
         ) from error
     if not outputs:
         raise UnsupportedOutput("no Tensor")
+    return True
+
+
+def _widen_samples(samples: Sequence[Sample], function: Callable[..., Any]) -> tuple[Sample, ...]:
+    """The samples in float64 and complex128; as they are, if the operator runs on the first one only so.
+
+    Users have them in float32, and finite differences need float64.
+    """
+    shared: dict[int, Tensor] = {}  # samples that differ in a setting only have the same tensors, and still do
+    wide = []
+    for sample in samples:
+        tensors = list(sample.tensors)
+        for i, x in enumerate(tensors):
+            if isinstance(x, Tensor) and x.dtype in WIDER:
+                tensors[i] = shared.setdefault(id(x), x.detach().to(WIDER[x.dtype]))
+        wide.append(Sample(*tensors, **sample.settings))
+    is_narrow = any(isinstance(x, Tensor) and x.dtype in WIDER for x in samples[0].tensors)
+    if is_narrow and not _runs(function, wide[0]) and _runs(function, samples[0]):
+        return tuple(samples)
+    return tuple(wide)
+
+
+def _runs(function: Callable[..., Any], sample: Sample) -> bool:
+    try:
+        run_once(function, sample)
+    except Exception:
+        return False
     return True

@@ -20,12 +20,23 @@ def as_functional(op: Any, cases: Cases) -> Cases:
 
     The oracle receives copies too, and returns all of these.
     """
-    written = _written_tensors(op, cases)
+    indices, sample = written_arguments(op), cases.samples[0]
+    if not indices:
+        return cases
+    copies = [x.clone() if isinstance(x, Tensor) else x for x in sample.tensors]
+    with torch.no_grad(), Redirect(op.overload, op.overload) as redirect:
+        cases.function(*copies, **sample.settings)
+    addresses = {_address(call[i]) for call in redirect.calls for i in indices}
+    written = tuple(i for i, x in enumerate(copies) if isinstance(x, Tensor) and _address(x) in addresses)
     if not written:
         return cases
-    oracle = _on_copies(cases.oracle, written) if cases.oracle else None
+
+    def oracle(*tensors: Any, **settings: Any) -> Any:
+        assert cases.oracle
+        return cases.oracle(*clone_arguments(written, tensors), **settings)
+
     function = _call_on_copies(cases.function, lambda args: written, (), bool(op.backward))
-    return replace(cases, function=function, oracle=oracle)
+    return replace(cases, function=function, oracle=oracle if cases.oracle else None)
 
 
 def as_function(make: Make) -> Callable[..., Any]:
@@ -91,22 +102,5 @@ def written_arguments(op: Any) -> tuple[int, ...]:
         return ()
 
 
-def _written_tensors(op: Any, cases: Cases) -> tuple[int, ...]:
-    """Indices of the samples' tensors that the operator declares to write to."""
-    indices = written_arguments(op)
-    if not indices:
-        return ()
-    sample = cases.samples[0]
-    copies = [x.clone() if isinstance(x, Tensor) else x for x in sample.tensors]
-    with torch.no_grad(), Redirect(op.overload, op.overload) as redirect:
-        cases.function(*copies, **sample.settings)
-    written = {_address(call[i]) for call in redirect.calls for i in indices}
-    return tuple(i for i, x in enumerate(copies) if isinstance(x, Tensor) and _address(x) in written)
-
-
 def _address(x: Tensor) -> int:
     return x.untyped_storage().data_ptr()
-
-
-def _on_copies(function: Callable[..., Any], written: Sequence[int]) -> Callable[..., Any]:
-    return lambda *tensors, **settings: function(*clone_arguments(written, tensors), **settings)

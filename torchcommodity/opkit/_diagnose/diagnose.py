@@ -5,7 +5,7 @@ import reprlib
 import sys
 import warnings
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from typing import Any
 
 import torch
@@ -70,7 +70,12 @@ def diagnose(model: nn.Module, batch: Any, loss_fn: Loss | None = None) -> Diagn
         batch = first_batch(batch)
     if _is_lazy(model):
         model = _with_shapes(model, batch, loss_fn)
-    with warnings.catch_warnings(), _without_compiler(), preserved(model, loss_fn):
+    compiles = "torch._dynamo" in sys.modules  # then compiled models run eagerly: a compiled graph has no lines
+    with (
+        warnings.catch_warnings(),
+        torch.compiler.set_stance("force_eager") if compiles else nullcontext(),
+        preserved(model, loss_fn),
+    ):
         warnings.simplefilter("ignore")
         findings = list[Finding]()
         if not torch.is_grad_enabled() or torch.is_inference_mode_enabled():
@@ -114,11 +119,6 @@ def _with_shapes(model: nn.Module, batch: Any, loss_fn: Loss | None) -> nn.Modul
     if _is_lazy(model):
         raise ValueError("diagnose: lazy layers must have shapes; got some without. Call the model on one batch first")
     return model
-
-
-def _without_compiler() -> AbstractContextManager[Any]:
-    """Run compiled models eagerly: a compiled graph has no lines."""
-    return torch.compiler.set_stance("force_eager") if "torch._dynamo" in sys.modules else nullcontext()
 
 
 def _examine(problem: Problem) -> list[Finding]:

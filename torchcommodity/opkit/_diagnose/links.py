@@ -83,7 +83,10 @@ def _without_break(problem: Problem, step: TrainingStep, missing: Sequence[int],
         elif step.trace.last_use[1 << i].function in TO_PYTHON:
             groups["python", step.trace.last_use[1 << i].location, "error"].append(i)
         else:
-            partly = some_learn and (optional >> i & 1 or _has_learning_sibling(step, names[i]))
+            # the rest of the layer learns: the bias of a network whose derivative is trained has no effect
+            layer, learning = names[i].rpartition(".")[0], [n for n, g in step.gradients.items() if g is not None]
+            sibling = layer and any(name.rpartition(".")[0] == layer for name in learning)
+            partly = some_learn and (optional >> i & 1 or sibling)
             severity: Severity = "note" if partly else "error"
             place = step.trace.last_use[1 << i]
             if not step.loss_bits & step.trace.parameter_bits:  # the loss is computed from something else
@@ -93,12 +96,6 @@ def _without_break(problem: Problem, step: TrainingStep, missing: Sequence[int],
         _finding(kind, location, [names[i] for i in group], severity)
         for (kind, location, severity), group in groups.items()
     ]
-
-
-def _has_learning_sibling(step: TrainingStep, name: str) -> bool:
-    """Whether the layer learns apart from this: the bias of a network whose derivative is trained has no effect."""
-    layer = name.rpartition(".")[0]
-    return any(g is not None and key.rpartition(".")[0] == layer for key, g in step.gradients.items() if layer)
 
 
 def _last_known(step: TrainingStep, i: int) -> tuple[str, str]:

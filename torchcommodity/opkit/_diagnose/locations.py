@@ -43,20 +43,17 @@ def current_place(function: str) -> Place:
     place = Place("", function)
     while frame and frame.f_code.co_filename != ENTRY:
         if not is_library(frame.f_code.co_filename):
-            above = frame.f_back
-            applied = above is not None and above.f_code.co_filename == AUTOGRAD_FUNCTION
-            here = Place(_line(frame), function, frame.f_code, _user_line(above) if applied else "")
+            above, applied_at = frame.f_back, ""
+            if above is not None and above.f_code.co_filename == AUTOGRAD_FUNCTION:
+                while above and is_library(above.f_code.co_filename):
+                    above = above.f_back
+                applied_at = _line(above) if above else ""
+            here = Place(_line(frame), function, frame.f_code, applied_at)
             if not frame.f_code.co_filename.startswith(PACKAGE):
                 return here
             place = place if place.location else here
         frame = frame.f_back
     return place
-
-
-def _user_line(frame: FrameType | None) -> str:
-    while frame and is_library(frame.f_code.co_filename):
-        frame = frame.f_back
-    return _line(frame) if frame else ""
 
 
 def _line(frame: FrameType) -> str:

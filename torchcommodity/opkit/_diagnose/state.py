@@ -3,8 +3,9 @@
 import inspect
 import random
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -46,13 +47,13 @@ class Saved:
     """Copies of modules, containers and Tensors, each once."""
 
     def __init__(self) -> None:
-        self.known, self.undo = set[int](), list[Any]()
+        self.known, self.undo = set[int](), list[Callable[[], None]]()
 
     def add_module(self, module: nn.Module) -> None:
         for child in module.modules():
             if id(child) not in self.known:
                 self.known.add(id(child))
-                self.undo.append((_restore_items, vars(child), dict(vars(child))))
+                self.undo.append(partial(_restore_items, vars(child), dict(vars(child))))
                 tensors = (*child.parameters(recurse=False), *child.buffers(recurse=False))  # not in vars() of a script
                 for value in (*vars(child).values(), *tensors):
                     self.add(value)
@@ -62,13 +63,13 @@ class Saved:
         if id(value) in self.known:
             return
         if isinstance(value, Tensor):
-            self.undo.append((_restore_tensor, value, _tensor_state(value)))
+            self.undo.append(_save_tensor(value))
         elif isinstance(value, dict):
-            self.undo.append((_restore_items, value, dict(value)))
+            self.undo.append(partial(_restore_items, value, dict(value)))
         elif isinstance(value, list | deque):
-            self.undo.append((_restore_items, value, list(value)))
+            self.undo.append(partial(_restore_items, value, list(value)))
         elif isinstance(value, set):
-            self.undo.append((_restore_items, value, set(value)))
+            self.undo.append(partial(_restore_items, value, set(value)))
         if isinstance(value, Tensor | dict | list | deque | set | tuple):
             self.known.add(id(value))
         if isinstance(value, dict | list | deque | tuple):
@@ -76,32 +77,32 @@ class Saved:
                 self.add(element)
 
     def restore(self) -> None:
-        for function, thing, state in reversed(self.undo):
-            function(thing, state)
+        for function in reversed(self.undo):
+            function()
 
 
-def _tensor_state(x: Tensor) -> Any:
+def _save_tensor(x: Tensor) -> Callable[[], None]:
+    """What restores values, gradient and flags of a Tensor."""
     if torch.nn.parameter.is_lazy(x) or x.is_inference() or x.layout != torch.strided:
-        return None
-    gradient = x.grad if x.is_leaf else None
-    return x.data, x.data.clone(), x.requires_grad, x.is_leaf, gradient, None if gradient is None else gradient.clone()
+        return lambda: None
+    data, values, requires_grad, is_leaf = x.data, x.data.clone(), x.requires_grad, x.is_leaf
+    gradient = x.grad if is_leaf else None
+    gradient_values = None if gradient is None else gradient.clone()
 
+    def restore() -> None:
+        with torch.no_grad():
+            if not ((data == values) | ((data != data) & (values != values))).all():  # NaN equals NaN
+                data.copy_(values)
+            if is_leaf and not x.is_leaf:
+                x.detach_()
+            x.data = data
+            if is_leaf:
+                x.requires_grad_(requires_grad)
+                x.grad = gradient
+            if gradient is not None and gradient_values is not None:
+                gradient.copy_(gradient_values)
 
-def _restore_tensor(x: Tensor, state: Any) -> None:
-    if state is None:
-        return
-    data, values, requires_grad, is_leaf, gradient, gradient_values = state
-    with torch.no_grad():
-        if not ((data == values) | ((data != data) & (values != values))).all():  # NaN equals NaN
-            data.copy_(values)
-        if is_leaf and not x.is_leaf:
-            x.detach_()
-        x.data = data
-        if is_leaf:
-            x.requires_grad_(requires_grad)
-            x.grad = gradient
-        if gradient is not None:
-            gradient.copy_(gradient_values)
+    return restore
 
 
 def _restore_items(value: Any, items: Any) -> None:

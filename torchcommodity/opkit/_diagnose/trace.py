@@ -179,8 +179,14 @@ class Trace(TorchFunctionMode):
             self.used_with[bit] = self.used_with.get(bit, 0) | call.bits
         elif x.is_leaf and x.requires_grad and x not in self.bits:
             self.bits[x] = 0
-            if isinstance(x, nn.Parameter):
-                call.bits |= self._record_new_parameter(x, call)
+            if isinstance(x, nn.Parameter):  # `nn.Parameter(y)` has the values of y, and not its graph
+                bits = self.storages.get(storage(x), 0)
+                if bits & self.parameter_bits:
+                    event = Event("new_parameter", call.place, bits & self.parameter_bits, self.new_bit())
+                    self.events.append(event)
+                    bits |= event.bit
+                self.bits[x] = bits
+                call.bits |= bits
             if self.in_model:
                 self.leaves.append((x, call.place))
 
@@ -193,16 +199,6 @@ class Trace(TorchFunctionMode):
         self.bits[x] = self.bits_of(x) | event.bit
         call.bits |= event.bit
         self.events.append(event)
-
-    def _record_new_parameter(self, x: Tensor, call: Call) -> int:
-        """`nn.Parameter(y)` has the values of y, and not its graph."""
-        bits = self.storages.get(storage(x), 0)
-        if bits & self.parameter_bits:
-            event = Event("new_parameter", call.place, bits & self.parameter_bits, self.new_bit())
-            self.events.append(event)
-            bits |= event.bit
-        self.bits[x] = bits
-        return bits
 
     def _record_break(self, call: Call, y: Tensor, sources: int) -> int:
         """Bit of the break if the result lost its gradient here, else 0."""
@@ -230,9 +226,15 @@ class Trace(TorchFunctionMode):
     def _record_write(self, call: Call, target: Tensor, in_graph: bool) -> None:
         """An in-place change: a cut of the graph (`detach_`), one that the graph does not know, or one that it does."""
         sources, shape, node = call.bits & self.parameter_bits, tuple(target.shape), type(target.grad_fn).__name__
-        kind, base = self._writer(call, target, in_graph)
-        if kind == "in_place":
-            self.writes.append(Event(kind, call.place, sources, 0, shape, node=node))
+        kind, base = "no_grad", target  # what hides the write from the graph, and the Tensor that it changes too
+        if call.function == SET_DATA:
+            kind = "data"
+        elif target in self.aliases:
+            kind, base = self.aliases[target]
+        elif in_graph and not target.requires_grad:
+            kind = "detach_"
+        elif call.records_graph:
+            self.writes.append(Event("in_place", call.place, sources, 0, shape, node=node))
             return
         if call.function == SET_DATA and target in self.graph:
             self.graph[target] = storage(target)
@@ -247,17 +249,6 @@ class Trace(TorchFunctionMode):
             self.bits[x] = self.bits.get(x, 0) | call.bits | event.bit
         self.events.append(event)
         self.writes.append(event)
-
-    def _writer(self, call: Call, target: Tensor, in_graph: bool) -> tuple[str, Tensor]:
-        """What hides a write from the graph, and the Tensor that it changes too; or `in_place`."""
-        if call.function == SET_DATA:
-            return "data", target
-        if target in self.aliases:
-            kind, base = self.aliases[target]
-            return kind, base
-        if in_graph and not target.requires_grad:
-            return "detach_", target
-        return "in_place" if call.records_graph else "no_grad", target
 
 
 def _values_used(name: str, tensors: list[Tensor]) -> list[Tensor]:

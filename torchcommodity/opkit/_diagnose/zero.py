@@ -66,8 +66,12 @@ def zero_gradients(problem: Problem, first: TrainingStep) -> list[Finding]:
     """Findings for parameters with zero gradients: notes if they are not zero after a few steps."""
     if not first.zero:
         return []
-    last, remaining = _later(problem, first)
-    small, findings = _underflow(problem, remaining), list[Finding]()
+    (last, remaining), small, findings = _later(problem, first), list[str](), list[Finding]()
+    if remaining:  # not zero if the loss is multiplied by a large number
+        dtype = problem.parameters[remaining[0]].dtype
+        scaled = problem.step(SCALES.get(dtype, 1e20)).gradients
+        gradients = ((name, scaled[name]) for name in remaining)
+        small = [name for name, g in gradients if g is not None and bool(dense(g).nan_to_num(0, 0, 0).any())]
     if small:
         dtype = problem.parameters[small[0]].dtype
         message = f"gradients are too small for {str(dtype).removeprefix('torch.')}, and become zero"
@@ -95,15 +99,6 @@ def _later(problem: Problem, step: TrainingStep) -> tuple[TrainingStep, list[str
         if not remaining:
             break
     return step, remaining
-
-
-def _underflow(problem: Problem, names: Sequence[str]) -> list[str]:
-    """Parameters whose gradients are not zero if the loss is multiplied by a large number."""
-    if not names:
-        return []
-    scaled = problem.step(SCALES.get(problem.parameters[names[0]].dtype, 1e20))
-    gradients = ((name, scaled.gradients[name]) for name in names)
-    return [name for name, g in gradients if g is not None and bool(dense(g).nan_to_num(0, 0, 0).any())]
 
 
 def _faults(problem: Problem, step: TrainingStep, names: Sequence[str]) -> list[Finding]:
@@ -167,16 +162,13 @@ def _cause(edge: Edge) -> tuple[str, str, str]:
 
 def _has_learning_alternative(step: TrainingStep, name: str, zero: Sequence[str]) -> bool:
     """Whether an element beside it in a container learns, and is no later layer of the same path: another expert."""
-    names = list(step.parameters)
+    names, parts = list(step.parameters), name.split(".")
     bit = 1 << names.index(name)
-    return any(
-        _are_elements(name, other) and other not in zero and not step.trace.used_with.get(1 << i, 0) & bit
-        for i, other in enumerate(names)
-    )
-
-
-def _are_elements(name: str, other: str) -> bool:
-    """Whether two names differ in one index only, as `experts.0.weight` and `experts.1.weight`."""
-    parts, others = name.split("."), other.split(".")
-    different = [part for part, other in zip(parts, others) if part != other]
-    return len(parts) == len(others) and len(different) == 1 and different[0].isdigit()
+    for i, other in enumerate(names):
+        others = other.split(".")
+        different = [part for part, its_part in zip(parts, others) if part != its_part]
+        # one index only, as in `experts.0.weight` and `experts.1.weight`
+        is_element = len(parts) == len(others) and len(different) == 1 and different[0].isdigit()
+        if is_element and other not in zero and not step.trace.used_with.get(1 << i, 0) & bit:
+            return True
+    return False

@@ -13,7 +13,6 @@ from torchcommodity.opkit._graph.drawing import (
     GRADIENT,
     STYLES,
     TEXT,
-    Box,
     Node,
     draw,
     format_bytes,
@@ -63,19 +62,17 @@ def to_svg(nodes: Sequence[Node], edges: Sequence[Edge], backward: bool = False)
     for (x, y), *points in drawing.curves:
         path = " ".join(f"{to_x} {to_y}" for to_x, to_y in points)
         lines.append(f'<path class="edge" d="M{x} {y}C{path}"/>')
-    return "\n".join([*lines, *map(_svg_box, drawing.boxes), "</svg>"])
-
-
-def _svg_box(box: Box) -> str:
-    x, y = box.center
-    styles = ["name"] + [""] * (len(box.lines) - 1)
-    texts = [
-        f'<text class="{style}" x="{x}" y="{baseline}">{escape(line)}</text>'
-        for style, baseline, line in zip(styles, box.baselines, box.lines)
-    ]
-    left, top = x - BOX_WIDTH / 2, y - BOX_HEIGHT / 2
-    place = f'x="{left}" y="{top}" width="{BOX_WIDTH}" height="{BOX_HEIGHT}" rx="{STYLES[box.kind].radius}"'
-    return f'<g class="{box.kind}"><title>{escape(box.title)}</title><rect {place}/>{"".join(texts)}</g>'
+    for box in drawing.boxes:
+        x, y = box.center
+        left, top, radius = x - BOX_WIDTH / 2, y - BOX_HEIGHT / 2, STYLES[box.kind].radius
+        texts = [
+            f'<text class="{"" if i else "name"}" x="{x}" y="{baseline}">{escape(line)}</text>'
+            for i, (baseline, line) in enumerate(zip(box.baselines, box.lines))
+        ]
+        place = f'x="{left}" y="{top}" width="{BOX_WIDTH}" height="{BOX_HEIGHT}" rx="{radius}"'
+        title = f"<title>{escape(box.title)}</title>"
+        lines.append(f'<g class="{box.kind}">{title}<rect {place}/>{"".join(texts)}</g>')
+    return "\n".join([*lines, "</svg>"])
 
 
 def to_html(nodes: Sequence[Node], edges: Sequence[Edge]) -> str:

@@ -109,7 +109,7 @@ class Operator(Generic[P, R]):
         result: R = self._returned(interpret(inputs, program))
         return result
 
-    def stated_properties(self) -> dict[str, Any]:
+    def declared_properties(self) -> dict[str, Any]:
         """What `opkit.check` need not be told or guess."""
 
         def warmup(**settings: Any) -> int:
