@@ -129,7 +129,7 @@ def autograd_kernel(gradients: Gradients) -> Callable[..., Any]:
     """The kernel for the `Autograd` key, `kernel(keyset, *args)`; the keyset is None in a call from Python."""
     overload, node = gradients.overload, _make_node(gradients)
 
-    def kernel(keyset: Any, *args: Any) -> Any:
+    def kernel(keyset: object, *args: object) -> Any:
         needs_grad = torch.is_grad_enabled() and private.any_requires_grad(*args)
         nested = private.transforms_active()
         if needs_grad or nested or private.forward_mode_active():
@@ -151,14 +151,14 @@ def autograd_kernel(gradients: Gradients) -> Callable[..., Any]:
 def constant_kernel(overload: torch._ops.OpOverload) -> Callable[..., Any]:
     """The kernel of an operator without formulas: its outputs are constants, even if its reference runs."""
 
-    def kernel(keyset: Any, *args: Any) -> Any:
+    def kernel(keyset: object, *args: object) -> Any:
         require_constant(overload, args)
         return _call_below(overload, keyset, args)
 
     return kernel
 
 
-def as_tuple(result: Any) -> tuple[Any, ...]:
+def as_tuple(result: object) -> tuple[Any, ...]:
     return result if isinstance(result, tuple) else (result,)
 
 
@@ -202,7 +202,7 @@ def _call_below(overload: torch._ops.OpOverload, keyset: Any, args: tuple[Any, .
         return overload.redispatch(keyset & private.after_autograd, *args)
 
 
-def _call_functional(gradients: Gradients, keyset: Any, args: tuple[Any, ...]) -> Any:
+def _call_functional(gradients: Gradients, keyset: object, args: tuple[Any, ...]) -> Any:
     """The call as a function: it writes to copies of the arguments, and returns these before its outputs."""
     if not gradients.mutated:
         return _call_below(gradients.overload, keyset, args)
@@ -243,7 +243,7 @@ def _make_node(gradients: Gradients) -> Any:
         _compiled_autograd_key = staticmethod(torch.autograd.Function._compiled_autograd_key)
 
         @staticmethod
-        def forward(ctx: Any, keyset: Any, *args: Any) -> Any:
+        def forward(ctx: Any, keyset: object, *args: object) -> Any:
             if private.transforms_active():  # outer levels of torch.func differentiate the call below
                 with torch.enable_grad(), private.tangents_enabled(True):
                     result = _call_functional(gradients, keyset, args)
@@ -275,7 +275,7 @@ def _make_node(gradients: Gradients) -> Any:
             return None, *[next(results) if is_tensor else None for is_tensor in gradients.is_tensor]
 
         @staticmethod
-        def jvp(ctx: Any, _: Any, *tangents: Any) -> Any:
+        def jvp(ctx: Any, _: object, *tangents: object) -> Any:
             if gradients.once_differentiable and not gradients.jvp:
                 raise _once_error(gradients.overload._opname, "a derivative in forward mode")
             tensor_tangents = [t for t, is_tensor in zip(tangents, gradients.is_tensor) if is_tensor]
@@ -306,7 +306,7 @@ class _Once(torch.autograd.Function):
         return tuple(x.view_as(x) for x in tensors[:count])
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: object) -> None:
         ctx.name = inputs[0]
 
     @staticmethod

@@ -14,7 +14,7 @@ class Sample:
     small enough for finite differences. No other axis may have the length of the time axis.
     """
 
-    def __init__(self, *tensors: Tensor | None, **settings: Any) -> None:
+    def __init__(self, *tensors: Tensor | None, **settings: object) -> None:
         self.tensors, self.settings = tensors, settings
 
     def __repr__(self) -> str:

@@ -17,7 +17,7 @@ DTYPES = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(int
 
 
 def external(
-    model: Any,
+    model: object,
     *,
     name: str,
     inputs: int = 1,
@@ -135,7 +135,7 @@ def _signature(names: list[str], kind: Any, *first: str) -> inspect.Signature:
 
 
 def _raise_no_gradient(name: str) -> Callable[..., Any]:
-    def backward(*_: Any, **__: Any) -> Any:
+    def backward(*_: object, **__: object) -> Any:
         raise RuntimeError(
             f'{name}: the model has no gradient; pass external(..., gradient="custom") or another method'
         )

@@ -196,7 +196,7 @@ def _parse_header(text: str) -> _Header:
     return _Header(**json.loads(text))
 
 
-def _read_header(operator: str, call: str, state: Any) -> _Header:
+def _read_header(operator: str, call: str, state: object) -> _Header:
     """The header of a state of `operator`; an error in words for anything else."""
     header = state.get(HEADER) if isinstance(state, dict) else None
     expected = f"state must be the dict of tensors that {operator}.start returned"
@@ -234,12 +234,14 @@ def _check_rows(call: str, header: _Header, rows: Sequence[Any], time: int) -> N
 class _Methods:
     """start, step and update of one function."""
 
-    def __init__(self, function: Callable[..., Any], update: Callable[..., Any], panels: int, time: Any, outputs: Any):
+    def __init__(
+        self, function: Callable[..., object], update: Callable[..., Any], panels: int, time: object, outputs: object
+    ) -> None:
         self.name, self.signature, self.run = function.__name__, inspect.signature(function), update
         self.panels = list(self.signature.parameters)[:panels]
         self.time, self.outputs = _by_settings(time), _by_settings(outputs)
 
-    def start(self, *args: Any, **kwargs: Any) -> LiveState:
+    def start(self, *args: object, **kwargs: object) -> LiveState:
         """The state after a history, which may have no rows; arguments are those of the function."""
         arguments = self.signature.bind(*args, **kwargs)
         arguments.apply_defaults()
@@ -291,7 +293,7 @@ class _Methods:
         return fixed | past.tensors, results
 
 
-def _by_settings(value: Any) -> Callable[..., Any]:
+def _by_settings(value: object) -> Callable[..., Any]:
     return value if callable(value) else lambda **_: value
 
 

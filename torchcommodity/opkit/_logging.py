@@ -76,7 +76,7 @@ class trace(TorchFunctionMode):  # noqa: N801  # used like a function
         super().__enter__()  # type: ignore[no-untyped-call]
         return self.calls
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(self, func: object, types: object, args: object = (), kwargs: object = None) -> Any:
         result, call = _timed(func, args, kwargs or {})
         self.calls.calls.append(call)
         return result
@@ -101,7 +101,7 @@ class LoggingTensor(torch.Tensor):
     """
 
     @staticmethod
-    def __new__(cls, data: Any) -> LoggingTensor:
+    def __new__(cls, data: object) -> LoggingTensor:
         return to_tensor("LoggingTensor", "data", data).as_subclass(cls)
 
     @classmethod
@@ -132,10 +132,10 @@ def _timed(func: Any, args: Any, kwargs: Any, name: str = "") -> tuple[Any, Call
     return result, Call(name or _name(func), _shapes((args, kwargs)), _shapes(result), perf_counter() - start)
 
 
-def _name(func: Any) -> str:
+def _name(func: object) -> str:
     return resolve_name(func) or str(getattr(func, "__qualname__", func))
 
 
-def _shapes(value: Any) -> tuple[tuple[int, ...], ...]:
+def _shapes(value: object) -> tuple[tuple[int, ...], ...]:
     with torch._C.DisableTorchFunction():
         return tuple(tuple(x.shape) for x in tree_leaves(value) if isinstance(x, Tensor))

@@ -55,7 +55,7 @@ class MetadataTensor(torch.Tensor):
     _metadata: dict[str, Any]
 
     @staticmethod
-    def __new__(cls, data: Any, /, **metadata: Any) -> "MetadataTensor":
+    def __new__(cls, data: object, /, **metadata: object) -> "MetadataTensor":
         if isinstance(metadata.get("metadata"), Mapping):  # as the class of PyTorch's notes takes it
             raise_invalid(
                 "MetadataTensor", "pass each entry by name: MetadataTensor(data, **metadata)", TypeError, **metadata
@@ -68,7 +68,7 @@ class MetadataTensor(torch.Tensor):
         result._metadata = metadata
         return result
 
-    def __init__(self, data: Any, /, **metadata: Any) -> None:
+    def __init__(self, data: object, /, **metadata: object) -> None:
         super().__init__()
 
     @property
@@ -76,7 +76,7 @@ class MetadataTensor(torch.Tensor):
         """The metadata, read-only."""
         return MappingProxyType(self.__dict__.get("_metadata", {}))
 
-    def with_metadata(self, **metadata: Any) -> "MetadataTensor":
+    def with_metadata(self, **metadata: object) -> "MetadataTensor":
         """View of the tensor, in the same graph, with these metadata added or replaced."""
         return type(self)(self, **{**self.metadata, **metadata})
 
@@ -117,11 +117,11 @@ class MetadataTensor(torch.Tensor):
             memo[id(self)] = type(self)(values, **copy.deepcopy(dict(self.metadata), memo))
         return memo[id(self)]  # type: ignore[no-any-return]
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
+    def __repr__(self, *, tensor_contents: object = None) -> str:  # type: ignore[override]
         return f"{type(self).__name__}({as_plain(self)!r}, metadata={dict(self.metadata)!r})"
 
 
-def _find(value: Any) -> Iterator[MetadataTensor]:
+def _find(value: object) -> Iterator[MetadataTensor]:
     if isinstance(value, MetadataTensor):
         yield value
     elif isinstance(value, Mapping):
@@ -132,7 +132,7 @@ def _find(value: Any) -> Iterator[MetadataTensor]:
             yield from _find(item)
 
 
-def _concatenate(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def _concatenate(function: Callable[..., Any], *args: object, **kwargs: object) -> Any:
     if "out" in kwargs:
         return NotImplemented  # `out` keeps its own metadata
     operands = list(_find((args, kwargs)))

@@ -20,7 +20,7 @@ def mutated_indices(overload: torch._ops.OpOverload) -> tuple[int, ...]:
     return tuple(i for i, a in enumerate(arguments) if a.alias_info is not None and a.alias_info.is_write)
 
 
-def as_results(result: Any) -> tuple[Any, ...]:
+def as_results(result: object) -> tuple[Any, ...]:
     """All outputs of an operator; one that only writes to its arguments has none."""
     return () if result is None else result if isinstance(result, tuple) else (result,)
 

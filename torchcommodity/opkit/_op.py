@@ -46,11 +46,11 @@ _CACHE_KEY_TAG: str = globals().get("_CACHE_KEY_TAG", compiler.cache_key_tag)  #
 private.warn_untested()
 
 
-def is_floating(x: Any) -> bool:
+def is_floating(x: object) -> bool:
     return isinstance(x, Tensor) and x.is_floating_point()
 
 
-def _like_first(*args: Any) -> Tensor:
+def _like_first(*args: object) -> Tensor:
     first: Tensor = next(x for x in args if isinstance(x, Tensor))
     return first.new_empty(first.shape)
 
@@ -174,7 +174,7 @@ class Op:
         """Whether a native library owns the schema: a compiled model then needs that library only, no Python."""
         return self.qualified_name not in _DEFINED_HERE
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         """Run the operator. float16 and bfloat16 are computed in float32 and returned in their own dtype."""
         if kwargs:
             args = self._by_position(args, kwargs)
@@ -202,7 +202,7 @@ class Op:
         dtype = dtypes.pop() if len(dtypes) == 1 else torch.float32
         return tree_map(lambda y: y.to(dtype) if is_floating(y) else y, outputs)
 
-    def batched(self, info: Any, in_dims: tuple[int | None, ...], *args: Any) -> tuple[Any, Any]:
+    def batched(self, info: Any, in_dims: tuple[int | None, ...], *args: object) -> tuple[Any, Any]:
         """Rule for `vmap`: batching is one more leading axis of every Tensor, or one call for each sample."""
 
         def move_first(x: Any, dim: int | None) -> Any:
@@ -225,7 +225,7 @@ class Op:
             outputs = self.overload(*batch)
         return outputs, tree_map(lambda _: 0, outputs)
 
-    def fallback(self, *args: Any) -> Any:
+    def fallback(self, *args: object) -> Any:
         """The reference as a kernel, for devices without a native one and where no library could be loaded."""
         for device in {x.device.type for x in args if isinstance(x, Tensor)} - {"cpu"}:
             _warn_reference(device)
@@ -245,7 +245,7 @@ def _by_name(label: str, function: Callable[..., Any], overload: torch._ops.OpOv
     if unknown := [name for name in parameters if name not in names]:
         raise TypeError(f"{label} must name arguments of the reference, {', '.join(names)}; got {', '.join(unknown)}")
 
-    def call(*values: Any) -> Any:
+    def call(*values: object) -> Any:
         named = dict(zip(names, private.fill_defaults(overload._schema, values, {})[0] if tensors else values))
         return function(**{name: named[name] for name in parameters})
 
@@ -256,7 +256,7 @@ def _with_defaults(function: Callable[..., Any], overload: torch._ops.OpOverload
     """Pass every argument to the function: a graph leaves out those that equal the schema's defaults."""
 
     @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: object, **kwargs: object) -> Any:
         args, kwargs = private.fill_defaults(overload._schema, args, kwargs)
         return function(*args, **kwargs)
 
@@ -266,7 +266,7 @@ def _with_defaults(function: Callable[..., Any], overload: torch._ops.OpOverload
 def _check_not_taken(namespace: str, name: str, reference: Callable[..., Any]) -> None:
     """Another reference would replace an operator of the library wherever the library calls it."""
 
-    def is_ours(function: Any) -> bool:
+    def is_ours(function: object) -> bool:
         return getattr(function, "__module__", "").startswith("torchcommodity.")
 
     existing = OPERATORS.get(f"{namespace}::{name}")
@@ -306,7 +306,7 @@ def _register(op: Op) -> None:
 
     library.impl(op.name, current("fallback"), "CompositeExplicitAutograd")
 
-    def fake(*args: Any) -> Any:
+    def fake(*args: object) -> Any:
         private.allow_fallback(name)  # Inductor runs the fake before it lowers the operator
         return OPERATORS[name].fake(*args)
 

@@ -135,7 +135,7 @@ def override_coverage(
     """
     _check_callable(make)
 
-    def to_plain(x: Any) -> Any:
+    def to_plain(x: object) -> Any:
         """Convert a result of the type to a Tensor; others, such as sizes and strings, remain."""
         if isinstance(x, Tensor):
             return as_plain(x)
@@ -195,7 +195,7 @@ def _call(function: Function, args: tuple[Any, ...]) -> Any:
     return function(*_copy(args))
 
 
-def _copy(args: Any) -> Any:
+def _copy(args: object) -> Any:
     if type(args) is Tensor:
         return args.clone()
     return type(args)(map(_copy, args)) if isinstance(args, (tuple, list)) else args
@@ -209,7 +209,7 @@ def _accepts(function: Function, args: tuple[Any, ...]) -> bool:
     return True
 
 
-def same_values(result: Any, expected: Any) -> bool:
+def same_values(result: object, expected: object) -> bool:
     """Whether structure, shapes, dtypes and values are equal, NaN included."""
     actual_leaves, expected_leaves = tree_leaves(result), tree_leaves(expected)
     return len(actual_leaves) == len(expected_leaves) and all(map(_same, actual_leaves, expected_leaves))
@@ -227,7 +227,7 @@ def _judge(
     if first is None:
         return "not called", "no sample has arguments that it accepts, with a tensor"
 
-    def arguments(x: Any) -> Any:
+    def arguments(x: object) -> Any:
         return structure.unflatten([*leaves[:first], x, *leaves[first + 1 :]])
 
     try:
@@ -247,14 +247,14 @@ def _judge(
     return ("correct", "") if is_correct(result, expected) else ("wrong", f"{_text(result)}, not {_text(expected)}")
 
 
-def _clear(result: Any) -> None:
+def _clear(result: object) -> None:
     """Overwrite values that depend on what the memory held before."""
     for x in tree_leaves(result):
         if isinstance(x, Tensor):
             as_plain(x).detach().zero_()
 
 
-def _same(a: Any, b: Any) -> bool:
+def _same(a: object, b: object) -> bool:
     if not isinstance(b, Tensor):
         return type(a) is type(b) or not isinstance(a, Tensor)
     if not isinstance(a, Tensor) or a.shape != b.shape or a.dtype != b.dtype:
@@ -267,7 +267,7 @@ def _same(a: Any, b: Any) -> bool:
     return torch.allclose(a, b, atol=1e-6, equal_nan=True)  # LAPACK's rounding depends on the alignment of a matrix
 
 
-def _text(result: Any) -> str:
+def _text(result: object) -> str:
     """The result in a line: type and shape of tensors, the value of others."""
     leaves = tree_leaves(result)
     words = [

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from numbers import Real
-from typing import Any
+from typing import Any, TypeAlias, TypeGuard, Union
 
 import torch
 from torch import Tensor
@@ -10,6 +10,9 @@ from torch.utils._pytree import tree_map_only
 
 from torchcommodity.opkit._implements import dispatch, implements
 from torchcommodity.opkit.arguments import check_integer, raise_invalid
+
+Matrix: TypeAlias = Union["ScalarTensor", Tensor]
+Operand: TypeAlias = Union["ScalarTensor", Tensor, float]
 
 
 class ScalarTensor:
@@ -72,31 +75,31 @@ class ScalarTensor:
     ) -> Any:
         return dispatch(cls, func, types, args, kwargs, default=_call_dense)
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Operand) -> Any:
         return torch.add(self, other)  # type: ignore[call-overload]  # dispatches to __torch_function__
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: Operand) -> Any:
         return torch.sub(self, other)  # type: ignore[call-overload]
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: Operand) -> Matrix:
         return torch.mul(self, other)  # type: ignore[arg-type]
 
-    def __truediv__(self, other: Any) -> Any:
+    def __truediv__(self, other: Operand) -> Matrix:
         return torch.div(self, other)  # type: ignore[arg-type]
 
-    def __matmul__(self, other: Any) -> Any:
+    def __matmul__(self, other: Operand) -> Matrix:
         return torch.matmul(self, other)  # type: ignore[arg-type]
 
-    def __rmatmul__(self, other: Any) -> Any:
+    def __rmatmul__(self, other: Operand) -> Matrix:
         return torch.matmul(other, self)  # type: ignore[arg-type]
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: Operand) -> Any:
         return torch.add(other, self)  # type: ignore[call-overload]
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: Operand) -> Any:
         return torch.sub(other, self)  # type: ignore[call-overload]
 
-    def __rmul__(self, other: Any) -> Any:
+    def __rmul__(self, other: Operand) -> Matrix:
         return torch.mul(other, self)  # type: ignore[arg-type]
 
     def __neg__(self) -> "ScalarTensor":
@@ -110,50 +113,58 @@ def _call_dense(
     return func(*dense_args, **dense_kwargs)
 
 
-def _same_size(a: Any, b: Any) -> bool:
-    if not (isinstance(a, ScalarTensor) and isinstance(b, ScalarTensor)):
-        return False
+def _check_sizes(a: ScalarTensor, b: ScalarTensor) -> None:
     if a.size != b.size:
         raise ValueError(f"ScalarTensor: sizes must be equal; got {a.size} and {b.size}")
-    return True
 
 
-def _is_number(x: Any) -> bool:
+def _is_number(x: object) -> TypeGuard[float | Tensor]:
     return isinstance(x, (int, float)) or (type(x) is Tensor and x.dim() == 0)
 
 
 @implements(ScalarTensor, torch.add)
-def _add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
-    closed = out is None and _same_size(input, other)
-    return ScalarTensor(input.size, input.value + alpha * other.value) if closed else NotImplemented
+def _add(input: Operand, other: Operand, *, alpha: float | Tensor = 1, out: object = None) -> Any:
+    if out is not None or not (isinstance(input, ScalarTensor) and isinstance(other, ScalarTensor)):
+        return NotImplemented
+    _check_sizes(input, other)
+    return ScalarTensor(input.size, input.value + alpha * other.value)
 
 
 @implements(ScalarTensor, torch.sub, torch.subtract)
-def _sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
+def _sub(input: Operand, other: Operand, *, alpha: float | Tensor = 1, out: object = None) -> Any:
     return _add(input, other, alpha=-alpha, out=out)
 
 
 @implements(ScalarTensor, torch.mul, torch.multiply, torch.Tensor.mul, torch.Tensor.__mul__)
-def _mul(input: Any, other: Any, *, out: Any = None) -> Any:
-    if out is not None or not (_is_number(input) or _is_number(other) or _same_size(input, other)):
-        return NotImplemented
-    size = input.size if isinstance(input, ScalarTensor) else other.size
-    return ScalarTensor(size, getattr(input, "value", input) * getattr(other, "value", other))
+def _mul(input: Operand, other: Operand, *, out: object = None) -> Any:
+    if out is None and isinstance(input, ScalarTensor):
+        if _is_number(other):
+            return ScalarTensor(input.size, input.value * other)
+        if isinstance(other, ScalarTensor):
+            _check_sizes(input, other)
+            return ScalarTensor(input.size, input.value * other.value)
+    elif out is None and isinstance(other, ScalarTensor) and _is_number(input):
+        return ScalarTensor(other.size, input * other.value)
+    return NotImplemented
 
 
 @implements(ScalarTensor, torch.div, torch.true_divide)
-def _div(input: Any, other: Any, *, rounding_mode: Any = None, out: Any = None) -> Any:
-    closed = out is None and rounding_mode is None and _is_number(other) and isinstance(input, ScalarTensor)
-    return ScalarTensor(input.size, input.value / other) if closed else NotImplemented
+def _div(input: Operand, other: Operand, *, rounding_mode: object = None, out: object = None) -> Any:
+    if out is None and rounding_mode is None and isinstance(input, ScalarTensor) and _is_number(other):
+        return ScalarTensor(input.size, input.value / other)
+    return NotImplemented
 
 
 @implements(ScalarTensor, torch.matmul, torch.mm)
-def _matmul(input: Any, other: Any, *, out: Any = None) -> Any:
+def _matmul(input: ScalarTensor | Tensor, other: ScalarTensor | Tensor, *, out: object = None) -> Any:
     if out is not None:
         return NotImplemented
-    if _same_size(input, other):
+    if isinstance(input, ScalarTensor) and isinstance(other, ScalarTensor):
+        _check_sizes(input, other)
         return ScalarTensor(input.size, input.value * other.value)
     scalar, matrix, axis = (input, other, -2) if isinstance(input, ScalarTensor) else (other, input, -1)
+    if not isinstance(scalar, ScalarTensor) or not isinstance(matrix, Tensor):
+        return NotImplemented
     fits = matrix.dim() > 0 and matrix.shape[max(axis, -matrix.dim())] == scalar.size
     return matrix * scalar.value if fits else NotImplemented
 
@@ -189,5 +200,5 @@ def _det(input: ScalarTensor) -> Tensor:
 
 
 @implements(ScalarTensor, torch.mean)
-def _mean(input: ScalarTensor, *args: Any, **kwargs: Any) -> Any:
+def _mean(input: ScalarTensor, *args: object, **kwargs: object) -> Tensor:
     return NotImplemented if args or kwargs else torch.as_tensor(input.value / input.size)

@@ -70,7 +70,7 @@ def current_operation(default: str = "torchcommodity") -> str:
     return _operation.get() or default
 
 
-def raise_invalid(operator: str, expected: str, error: type[Exception] = ValueError, /, **received: Any) -> NoReturn:
+def raise_invalid(operator: str, expected: str, error: type[Exception] = ValueError, /, **received: object) -> NoReturn:
     """Raise `error` with the message `operator: expected; got name=value, ... with tensor (shape), ...`.
 
     Args:
@@ -91,7 +91,7 @@ def raise_invalid(operator: str, expected: str, error: type[Exception] = ValueEr
     raise error(f"{operator}: {expected}; got {got}")
 
 
-def check_tensor(operator: str, **arguments: Any) -> None:
+def check_tensor(operator: str, **arguments: object) -> None:
     """Check that every argument is a Tensor: a NumPy array has no gradient.
 
     Raises:
@@ -132,7 +132,7 @@ def check_panel(operator: str, **panels: Tensor) -> None:
         raise_invalid(operator, "all tensors must have one dtype and one device", TypeError, **kinds)
 
 
-def check_integer(operator: str, minimum: int, *, maximum: int | None = None, **settings: Any) -> None:
+def check_integer(operator: str, minimum: int, *, maximum: int | None = None, **settings: object) -> None:
     """Check that every setting is an int in [minimum, maximum]; a bool does not count as an int.
 
     Raises:
@@ -152,7 +152,7 @@ def check_integer(operator: str, minimum: int, *, maximum: int | None = None, **
             raise_invalid(operator, f"{name} must be {bounds}", **{name: value})
 
 
-def check_number(operator: str, **settings: Any) -> None:
+def check_number(operator: str, **settings: object) -> None:
     """Check that every setting is a real number, such as an int, a float or a NumPy scalar; a bool does not count.
 
     Raises:
@@ -168,7 +168,7 @@ def check_number(operator: str, **settings: Any) -> None:
             raise_invalid(operator, f"{name} must be a number", TypeError, **{name: value})
 
 
-def to_tensor(operator: str, name: str, value: Any) -> Tensor:
+def to_tensor(operator: str, name: str, value: object) -> Tensor:
     """The argument `name`, a Tensor or what `torch.as_tensor` takes, as a Tensor.
 
     Raises:
@@ -206,7 +206,7 @@ def as_parameter(value: Tensor | float, dtype: torch.dtype, device: torch.device
     return torch.full((), value, dtype=dtype, device=device)
 
 
-def check_values(operator: str, rules: dict[str, Tensor], **received: Any) -> Tensor:
+def check_values(operator: str, rules: dict[str, Tensor], **received: object) -> Tensor:
     """Check conditions on tensor values, where values can be read.
 
     Values cannot be read under `torch.compile`, `torch.export` and `torch.func`, while a CUDA graph is captured, nor on

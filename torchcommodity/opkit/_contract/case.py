@@ -34,11 +34,11 @@ class Fault(AssertionError):  # noqa: N818  # as AssertionError: a result, not a
 class Redirect(TorchDispatchMode):
     """Dispatch mode that calls `function` in place of an operator, and keeps the arguments of each call in `calls`."""
 
-    def __init__(self, overload: Any, function: Callable[..., Any]) -> None:
+    def __init__(self, overload: object, function: Callable[..., Any]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.overload, self.function, self.calls = overload, function, list[tuple[Any, ...]]()
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(self, func: Any, types: object, args: Any = (), kwargs: Any = None) -> Any:
         if func is not self.overload:
             return func(*args, **(kwargs or {}))
         self.calls.append(private.fill_defaults(self.overload._schema, args, kwargs or {})[0])
@@ -75,11 +75,11 @@ class Case:
     def map_panels(self, change: Callable[[Tensor], Tensor]) -> "Case":
         return self.with_tensors([change(x) if i in self.panel_indices else x for i, x in enumerate(self.tensors)])
 
-    def call(self, *tensors: Any) -> Tensors:
+    def call(self, *tensors: object) -> Tensors:
         """Call the public function; always returns a tuple."""
         return self._select(as_tuple(self.cases.function(*(tensors or self.tensors), **self.sample.settings)))
 
-    def call_reference(self, *tensors: Any) -> Tensors:
+    def call_reference(self, *tensors: object) -> Tensors:
         """Call the public function with the reference in place of the kernel; of a foreign operator, the reference."""
         if not isinstance(self.op, Op):
             if not self.op.reference:

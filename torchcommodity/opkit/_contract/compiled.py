@@ -56,7 +56,7 @@ def compile_shapes(case: Case) -> None:
     torch._dynamo.reset()
     module, graphs = CaseModule([case]), []
 
-    def count_graphs(graph: Any, _: Any) -> Any:
+    def count_graphs(graph: object, _: object) -> Any:
         graphs.append(graph)
         return graph
 

@@ -52,7 +52,7 @@ class Declaration:
         if self.cases is not None and self.samples is not None:
             raise ValueError("check: pass samples or cases, which has samples of its own; got both")
 
-    def complete(self, op: Any) -> "Declaration":
+    def complete(self, op: object) -> "Declaration":
         """With what the operator itself declares, in a method `declared_properties`, where the caller does not."""
         properties = op.declared_properties() if hasattr(op, "declared_properties") else {}
         default = Declaration()
@@ -114,7 +114,7 @@ def vary_settings(
     return (*varied, *(Sample(*first.tensors, **{**first.settings, **other}) for other in others))
 
 
-def _make_sample(parameters: Sequence[Parameter], sample: Any) -> Sample:
+def _make_sample(parameters: Sequence[Parameter], sample: object) -> Sample:
     if isinstance(sample, Sample):
         return make_sample(parameters, sample.tensors, sample.settings)
     if isinstance(sample, (Tensor, tuple, list)):

@@ -59,7 +59,7 @@ def run_once(function: Callable[..., tuple[Tensor, ...]], sample: Sample) -> tup
         return function(*copies, **sample.settings)
 
 
-def flatten_outputs(result: Any) -> tuple[Tensor, ...]:
+def flatten_outputs(result: object) -> tuple[Tensor, ...]:
     """The Tensors of a result: of one, or of a tuple or list that may hold other values."""
     if isinstance(result, Tensor):
         return (result,)

@@ -60,7 +60,7 @@ def _with_holes(x: Tensor) -> Tensor:
     return x.masked_fill(missing.to(x.device), torch.nan)
 
 
-def _run(case: Case, target: Any, generator: random.Random) -> tuple[int, list[Tensor]]:
+def _run(case: Case, target: object, generator: random.Random) -> tuple[int, list[Tensor]]:
     """Split the rows at random: a history, single rows, several rows. Returns the outputs of all rows after it."""
     row = first = generator.choice([0, 1, case.rows // 2])
     state, outputs = _start(case, target, first), list[Tensors]()
@@ -102,13 +102,13 @@ def _next(case: Case, target: Any, state: LiveState, row: int, count: int) -> tu
     return later, outputs
 
 
-def _timed(case: Case, results: Any) -> list[Tensor]:
+def _timed(case: Case, results: object) -> list[Tensor]:
     """The outputs with a time axis."""
     leaves = tree_leaves(results)
     return leaves if isinstance(case.op, Op) else [leaves[i] for i in case.op.timed_outputs]
 
 
-def _save_and_load(state: Any) -> LiveState:
+def _save_and_load(state: object) -> LiveState:
     """The state after a round trip through a file; through pickled tensors where safetensors is not installed."""
     assert isinstance(state, dict), f"the state must be a dict of tensors; got {type(state).__name__}"
     for name, x in state.items():

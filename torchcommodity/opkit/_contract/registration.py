@@ -126,7 +126,7 @@ class RefuseMixedDevices(TorchDispatchMode):
 
     ALLOWED = (torch.ops.aten.copy_, torch.ops.aten.index, torch.ops.aten.index_put, torch.ops.aten.index_put_)
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(self, func: Any, types: object, args: Any = (), kwargs: Any = None) -> Any:
         tensors = [x for x in tree_leaves((args, kwargs)) if isinstance(x, Tensor)]
         on_cpu = [x for x in tensors if x.dim() and x.device.type == "cpu"]
         if on_cpu and len(on_cpu) < len(tensors) and func.overloadpacket not in self.ALLOWED:

@@ -24,7 +24,7 @@ DEFAULTS = {"Tensor": None, "int": 3, "float": 0.5, "bool": False}  # None: a ra
 
 
 def check(
-    op: Any,
+    op: object,
     *,
     samples: Samples | None = None,
     time: Time = "guess",

@@ -86,7 +86,7 @@ def signature_parameters(function: Callable[..., Any], skip: int = 0) -> tuple[P
     return tuple(parameters)
 
 
-def _annotation_kind(annotation: Any) -> tuple[Kind, bool]:
+def _annotation_kind(annotation: object) -> tuple[Kind, bool]:
     if annotation is REQUIRED or isinstance(annotation, str):
         return "unknown", False
     origin, members = typing.get_origin(annotation), typing.get_args(annotation)

@@ -22,7 +22,7 @@ OF_FUNCTION = ("forward", "backward", "setup_context", "jvp", "vmap")
 OF_RECORD = {"forward": "reference", "backward": "backward", "jvp": "jvp", "fake": "fake"}
 
 
-def python_functions(operator: Any) -> dict[str, Callable[..., Any]]:
+def python_functions(operator: object) -> dict[str, Callable[..., Any]]:
     """Functions by part: "forward", "backward", "setup_context", "jvp", "fake"; without those written in C++."""
     if hasattr(operator, "make"):  # a ForeignOp
         operator = operator.make.definition or operator.make.operator
@@ -52,7 +52,7 @@ def _unwrap(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def locate(operator: Any, part: str = "forward") -> str:
+def locate(operator: object, part: str = "forward") -> str:
     """file:line of a part of an operator; without that part, of the operator; empty if the source is not known."""
     functions = python_functions(operator)
     function = functions.get(part) or functions.get("forward")

@@ -22,7 +22,7 @@ WIDER = dict.fromkeys((torch.float16, torch.bfloat16, torch.float32), torch.floa
 WIDER[torch.complex64] = torch.complex128
 
 
-def wrap_foreign(operator: Any, declaration: Declaration) -> ForeignOp:
+def wrap_foreign(operator: object, declaration: Declaration) -> ForeignOp:
     """Wrap an operator of any make: samples, time axis, causality and batching as stated, else guessed or measured.
 
     Raises:
@@ -48,7 +48,7 @@ def _make_cases(make: Make, declaration: Declaration, invocation: Invocation, gu
     if (cases := declaration.cases) is not None:
         samples = vary_settings(cases.samples, declaration.values_of_settings(), make.parameters)
 
-        def function(*tensors: Any, **settings: Any) -> Any:
+        def function(*tensors: object, **settings: object) -> Any:
             return flatten_outputs(cases.function(*tensors, **settings))
 
         return replace(cases, function=function, samples=samples, bad=(*cases.bad, *bad))

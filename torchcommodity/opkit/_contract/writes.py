@@ -31,7 +31,7 @@ def as_functional(op: Any, cases: Cases) -> Cases:
     if not written:
         return cases
 
-    def oracle(*tensors: Any, **settings: Any) -> Any:
+    def oracle(*tensors: object, **settings: object) -> Any:
         assert cases.oracle
         return cases.oracle(*clone_arguments(written, tensors), **settings)
 

@@ -32,7 +32,7 @@ class Signature(NamedTuple):
     model_first: bool = False
 
 
-def first_batch(batch: Any) -> Any:
+def first_batch(batch: object) -> Any:
     """The first batch of a data loader or iterator; anything else is a batch already."""
     if isinstance(batch, Tensor | Mapping | Sequence | nn.Module) or not hasattr(batch, "__iter__"):
         return batch
@@ -41,10 +41,10 @@ def first_batch(batch: Any) -> Any:
     raise ValueError("diagnose: batch must have at least one item; got an empty iterator. Pass one batch, or a loader")
 
 
-def fresh(batch: Any) -> Any:
+def fresh(batch: object) -> Any:
     """Copies of the Tensors, so that a model that changes its inputs does not change the caller's."""
 
-    def copy(x: Any) -> Any:
+    def copy(x: object) -> Any:
         if not isinstance(x, Tensor) or x.is_inference():
             return x
         return x.detach().clone().requires_grad_(x.requires_grad)
@@ -80,7 +80,7 @@ def compute_loss(model: nn.Module, batch: Any, loss_fn: Callable[..., Any] | Non
     return loss_fn(output, *_targets(signature, loss_fn, batch, targets))
 
 
-def _targets(signature: Signature, loss_fn: Callable[..., Any], batch: Any, targets: Sequence[Any]) -> Sequence[Any]:
+def _targets(signature: Signature, loss_fn: Callable[..., Any], batch: object, targets: Sequence[Any]) -> Sequence[Any]:
     """What a loss takes after the output: by the names of its parameters if the batch has names, else what fits."""
     if isinstance(batch, Mapping) and len(signature.required) > 1:
         choices = [(name, *(TARGET_NAMES if name not in BATCH_NAMES else ())) for name in signature.required[1:]]
@@ -90,7 +90,7 @@ def _targets(signature: Signature, loss_fn: Callable[..., Any], batch: Any, targ
     return targets if signature.variadic else targets[: max(len(names) - 1, 0)]
 
 
-def _inputs(model: nn.Module, batch: Any, loss: Signature | None) -> tuple[Any, Sequence[Any]]:
+def _inputs(model: nn.Module, batch: object, loss: Signature | None) -> tuple[Any, Sequence[Any]]:
     """Inputs of the model and targets of the loss, if there is one.
 
     A model that needs k Tensors takes the first k of the batch; with *args, all that the loss leaves.
@@ -120,7 +120,7 @@ def _wrapped(model: nn.Module) -> Any:
     return getattr(model, "_orig_mod", model)
 
 
-def _output(model: nn.Module, inputs: Any) -> Any:
+def _output(model: nn.Module, inputs: object) -> Any:
     if isinstance(inputs, tuple):
         return model(*inputs)
     if isinstance(inputs, Mapping):
@@ -130,7 +130,7 @@ def _output(model: nn.Module, inputs: Any) -> Any:
     return model(inputs)
 
 
-def _loss_in(value: Any) -> Any:
+def _loss_in(value: object) -> Any:
     """The loss in what a model returns: `loss` of an object or dict; the only scalar of a tuple."""
     if isinstance(value, Mapping) and "loss" in value:
         return value["loss"]

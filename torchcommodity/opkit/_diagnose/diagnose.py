@@ -26,7 +26,7 @@ from torchcommodity.opkit._diagnose.zero import zero_gradients
 Loss = Callable[..., Any]
 
 
-def diagnose(model: nn.Module, batch: Any, loss_fn: Loss | None = None) -> Diagnosis:
+def diagnose(model: nn.Module, batch: object, loss_fn: Loss | None = None) -> Diagnosis:
     """Find what keeps a model from learning: broken links to the loss, degenerate gradients, dead units.
 
     It takes a few training steps and restores the model: parameters, buffers, gradients, attributes, training mode and
@@ -97,7 +97,7 @@ def diagnose(model: nn.Module, batch: Any, loss_fn: Loss | None = None) -> Diagn
     return Diagnosis(tuple(ranked(findings)))
 
 
-def _check_loss(loss_fn: Any) -> None:
+def _check_loss(loss_fn: object) -> None:
     if loss_fn is None or (callable(loss_fn) and not isinstance(loss_fn, type)):
         return
     got = f"the class {loss_fn.__name__}" if isinstance(loss_fn, type) else reprlib.repr(loss_fn)
@@ -111,7 +111,7 @@ def _is_lazy(model: nn.Module) -> bool:
     return any(nn.parameter.is_lazy(parameter) for parameter in model.parameters())
 
 
-def _with_shapes(model: nn.Module, batch: Any, loss_fn: Loss | None) -> nn.Module:
+def _with_shapes(model: nn.Module, batch: object, loss_fn: Loss | None) -> nn.Module:
     """A copy whose lazy parameters have their shapes from a first batch, which they keep for good."""
     model = copy.deepcopy(model)
     with torch.no_grad(), torch.random.fork_rng(devices=[]), suppress(Exception):
@@ -141,7 +141,7 @@ def _examine(problem: Problem) -> list[Finding]:
 def _check_batch_size(problem: Problem) -> list[Finding]:
     """Repeat the samples: a mean stays the same, a sum doubles."""
 
-    def repeat(x: Any) -> Any:
+    def repeat(x: object) -> Any:
         return torch.cat([x, x]) if isinstance(x, Tensor) and x.dim() else x
 
     problem.model.eval()

@@ -1,7 +1,6 @@
 """What hooks of layers show: units that are the same for every sample, and which of several outputs the loss uses."""
 
 from functools import partial
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -102,7 +101,7 @@ class OutputHooks:
     def _enter(self, *_: object) -> None:
         self.trace.in_model = True
 
-    def _hook(self, module: nn.Module, _: Any, output: Any) -> None:
+    def _hook(self, module: nn.Module, _: object, output: object) -> None:
         tensors = [x for x in tensors_in(output) if x.requires_grad]
         if module is self.model:
             self.trace.in_model = False

@@ -115,7 +115,7 @@ def parse(thing: Any) -> tuple[str, ast.Module]:
     return inspect.getsourcefile(thing) or "", tree
 
 
-def class_place(node: Any) -> Place | None:
+def class_place(node: object) -> Place | None:
     """Where an `autograd.Function` of the user is defined."""
     function = getattr(type(node), "_forward_cls", None)
     if function is None or function.__module__.partition(".")[0] == "torch":

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 
 @contextmanager
-def preserved(model: nn.Module, loss_fn: Any) -> Iterator[None]:
+def preserved(model: nn.Module, loss_fn: object) -> Iterator[None]:
     """Restore parameters, buffers, gradients, attributes and random states on exit, also of modules of the loss."""
     saved = Saved()
     for module in [model, *modules_of(loss_fn)]:
@@ -58,7 +58,7 @@ class Saved:
                 for value in (*vars(child).values(), *tensors):
                     self.add(value)
 
-    def add(self, value: Any) -> None:
+    def add(self, value: object) -> None:
         """Save Tensors, and containers that the model may write to."""
         if id(value) in self.known:
             return

@@ -131,7 +131,7 @@ class Problem:
                 raise
 
 
-def scalar_loss(loss: Any) -> Tensor | None:
+def scalar_loss(loss: object) -> Tensor | None:
     """The loss that backward() is called on: the mean, where the loss is not a scalar."""
     if not isinstance(loss, Tensor):
         return None

@@ -87,7 +87,7 @@ class Trace(TorchFunctionMode):
         for x in batch:
             self.bits[x] = self.batch_bit
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(self, func: Any, types: object, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         name, tensors = _name(func), list(tensors_in((args, kwargs)))
         if transforms_active():  # what a transform of torch.func wraps has no values to look at
@@ -110,7 +110,7 @@ class Trace(TorchFunctionMode):
                 self._record_write(call, x, in_graph)
         return result
 
-    def bits_of(self, value: Any) -> int:
+    def bits_of(self, value: object) -> int:
         """Bits of all Tensors in a value."""
         bits = 0
         for x in tensors_in(value):
@@ -118,7 +118,7 @@ class Trace(TorchFunctionMode):
             bits |= self._bits_of_graph(x.grad_fn) if known is None else known
         return bits
 
-    def place_of(self, value: Any) -> Place:
+    def place_of(self, value: object) -> Place:
         """Where a Tensor was made."""
         if not isinstance(value, Tensor):
             return Place()
@@ -271,7 +271,7 @@ def _break_kind(call: Call, y: Tensor) -> str:
     return "not_differentiable" if call.records_graph else "no_grad"
 
 
-def _name(func: Any) -> str:
+def _name(func: object) -> str:
     full_name = resolve_name(func) or getattr(func, "__qualname__", str(func))
     parts = full_name.split(".")
     return str(parts[-2] if parts[-1] in {"__get__", "__set__"} else parts[-1])

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 OWN = set(vars(nn.Module()))  # attributes of every module
 
 
-def tensors_in(value: Any) -> Iterator[Tensor]:
+def tensors_in(value: object) -> Iterator[Tensor]:
     """Tensors in nested containers, data classes and the attributes of plain objects such as model outputs."""
     if isinstance(value, Tensor):
         yield value
@@ -27,7 +27,7 @@ def tensors_in(value: Any) -> Iterator[Tensor]:
         yield from tensors_in(vars(value))
 
 
-def named_tensors(value: Any, name: str) -> Iterator[tuple[str, Tensor]]:
+def named_tensors(value: object, name: str) -> Iterator[tuple[str, Tensor]]:
     """Tensors with their path, as in `batch[0]`."""
     if isinstance(value, Tensor):
         yield name, value

@@ -88,7 +88,7 @@ class Graph:
         return "\n".join([*lines, f"{len(self.nodes)} nodes, {len(self.edges)} edges; {saved}"])
 
 
-def graph(output: Any, *, names: torch.nn.Module | Mapping[str, Tensor] | None = None) -> Graph:
+def graph(output: object, *, names: torch.nn.Module | Mapping[str, Tensor] | None = None) -> Graph:
     """The autograd graph of `output`: operators, shapes, and the bytes that each saves for the backward pass.
 
     Args:
@@ -171,7 +171,7 @@ def _node(function: Any, leaf_names: Mapping[int, str], counted: set[int]) -> No
     return Node(name, "operator", shape, dtype, saved_bytes)
 
 
-def _saved_tensors(function: Any) -> Iterator[Tensor]:
+def _saved_tensors(function: object) -> Iterator[Tensor]:
     """The Tensors that a function saves; none after the backward pass has freed them."""
     names = ["saved_tensors", *(name for name in dir(function) if name.startswith("_saved_"))]
     for name in names:
