@@ -11,6 +11,13 @@ from mutation import CORRECT, Mutant, backward, with_weights, without_time
 
 from torchcommodity import opkit
 from torchcommodity.opkit import CHECKS
+from torchcommodity.opkit._contract.exported import run_ahead_of_time
+from torchcommodity.opkit._contract.module import CaseModule
+from torchcommodity.opkit._contract.runner import build_cases
+
+WITH_WEIGHTS = with_weights("none", "correct with weights")
+WITHOUT_TIME = without_time("none", "correct without time")
+WITHOUT_AOT = sorted({*CHECKS} - {"aot_inductor"})  # see test_ahead_of_time_takes_weights_and_no_time_axis
 
 
 def params(mutants: tuple[Mutant, ...]) -> list[Any]:
@@ -39,7 +46,7 @@ def test_check_passes_live_updates_of_an_operator() -> None:
 @pytest.mark.slow
 @pytest.mark.compile
 def test_check_passes_an_operator_with_weights() -> None:
-    report = opkit.check(with_weights("none", "correct with weights").build())
+    report = opkit.check(WITH_WEIGHTS.build(), only=WITHOUT_AOT)
     assert report.ok, str(report)
     assert skipped(report) == {"oracle", "golden", "bad_input", "jvp_formula", "live", "one_asset"}
     assert report["one_asset"].cause.startswith("the record says vmap='loop'")
@@ -48,11 +55,18 @@ def test_check_passes_an_operator_with_weights() -> None:
 @pytest.mark.slow
 @pytest.mark.compile
 def test_check_skips_time_checks_without_a_time_axis() -> None:
-    report = opkit.check(without_time("none", "correct without time").build())
+    report = opkit.check(WITHOUT_TIME.build(), only=WITHOUT_AOT)
     assert report.ok, str(report)
     about_time = {check.name for check in CHECKS.values() if check.needs_time}
     assert skipped(report) == {"oracle", "golden", "bad_input", "jvp_formula"} | about_time
     assert {report[name].cause.partition(":")[0] for name in about_time} == {"the record says time=None"}
+
+
+@pytest.mark.slow
+@pytest.mark.compile
+def test_ahead_of_time_takes_weights_and_no_time_axis() -> None:
+    """What `aot_inductor` does with each of them, in one package that compiles once."""
+    run_ahead_of_time(CaseModule([build_cases(mutant.build())[0] for mutant in (WITH_WEIGHTS, WITHOUT_TIME)]))
 
 
 @pytest.mark.parametrize("mutant", params(MUTANTS))
