@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -12,6 +12,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torchcommodity.opkit import _torch_private as private
 from torchcommodity.opkit._cases import Cases, Sample
 from torchcommodity.opkit._op import Op, is_floating
+
+if TYPE_CHECKING:
+    from torchcommodity.opkit._contract.foreign import ForeignOp
 
 Tensors = tuple[Tensor, ...]
 
@@ -49,7 +52,7 @@ class Redirect(TorchDispatchMode):
 class Case:
     """One operator on one sample. Calls go through the public function, with the settings of the sample."""
 
-    op: Any  # Op or ForeignOp
+    op: "Op | ForeignOp"
     cases: Cases
     sample: Sample
     selection: tuple[int, ...] | None = None  # indices of the outputs that are looked at; None: all
@@ -93,8 +96,7 @@ class Case:
     def arguments(self) -> tuple[Any, ...]:
         """Arguments that the public function passes to the operator."""
         if not isinstance(self.op, Op):
-            stated: tuple[Any, ...] = self.op.arguments(self)
-            return stated
+            return self.op.arguments(self)
         with torch.no_grad(), Redirect(self.op.overload, self.op.overload) as redirect:
             self.call()
         assert redirect.calls, f"the public function never calls {self.op.qualified_name}"
@@ -104,8 +106,7 @@ class Case:
     @cached_property
     def keywords(self) -> dict[str, Any]:
         """Keyword-only arguments that the public function passes to the operator; records have none."""
-        keywords: dict[str, Any] = {} if isinstance(self.op, Op) else self.op.keywords(self)
-        return keywords
+        return {} if isinstance(self.op, Op) else self.op.keywords(self)
 
     @cached_property
     def settings(self) -> tuple[Any, ...]:
@@ -115,14 +116,12 @@ class Case:
 
     @cached_property
     def warmup(self) -> int | tuple[int, ...]:
-        is_record = isinstance(self.op, Op)
-        rows: int | tuple[int, ...] = self.op.warmup(*self.settings) if is_record else self.op.warmup_rows(self.sample)
-        return rows
+        return self.op.warmup(*self.settings) if isinstance(self.op, Op) else self.op.warmup_rows(self.sample)
 
     @cached_property
     def causal(self) -> bool:
         if not isinstance(self.op, Op):
-            return bool(self.op.is_causal(self.sample))
+            return self.op.is_causal(self.sample)
         return bool(self.op.causal(*self.settings) if callable(self.op.causal) else self.op.causal)
 
     @cached_property
@@ -154,7 +153,7 @@ class Case:
     @cached_property
     def num_inputs(self) -> int:
         """Number of tensors that are arguments; the parameters of a module follow them."""
-        return len(self.tensors) if isinstance(self.op, Op) else int(self.op.num_inputs(self.sample))
+        return len(self.tensors) if isinstance(self.op, Op) else self.op.num_inputs(self.sample)
 
     @cached_property
     def float_indices(self) -> tuple[int, ...]:

@@ -49,10 +49,7 @@ def causal(case: Case) -> None:
     leaks = _leaks(case, range(case.rows - 1))
     if case.causal:
         middle = case.rows // 2
-        for first in {
-            middle,
-            max(middle - 1, 0),
-        }:  # one or two missing rows, which a backward fill takes from later ones
+        for first in {middle, max(middle - 1, 0)}:  # missing rows, which a backward fill takes from later ones
             with suppress(Exception):  # refuses missing values
                 leaks += _leaks(_replace_rows(case, slice(first, middle + 1), lambda x: torch.nan), (middle,))
         # more rows and columns: kernels may work in blocks or vectors there, and round differently

@@ -4,7 +4,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -14,6 +14,9 @@ from torchcommodity.opkit._contract.remedies import remedy
 from torchcommodity.opkit._contract.report import Result, Status
 from torchcommodity.opkit._contract.source import locate
 from torchcommodity.opkit._op import Op
+
+if TYPE_CHECKING:
+    from torchcommodity.opkit._contract.foreign import ForeignOp
 
 CheckFunction = Callable[[Case], None]
 CAUSAL = {"causal", "causal_gradient"}  # judged only if the operator says whether rows look ahead
@@ -87,7 +90,7 @@ def run_check(check: Check, cases: Sequence[Case]) -> Result:
     return Result(check.name, status, seconds, cause=skips[0] if status == "skip" else "", guess=guess)
 
 
-def no_time(op: Any) -> str:
+def no_time(op: "Op | ForeignOp") -> str:
     """Why checks of the time axis do not apply."""
     if isinstance(op, Op) or op.declaration.time is None:
         return f"the {'record says' if isinstance(op, Op) else 'call says'} time=None: no axis is time"

@@ -4,7 +4,7 @@ import logging
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -15,6 +15,7 @@ from torch import Tensor
 from torchcommodity.opkit._contract.case import Case, SkipCheck, Tensors
 from torchcommodity.opkit._contract.checks import register
 from torchcommodity.opkit._contract.compare import assert_close
+from torchcommodity.opkit._contract.foreign import ForeignOp
 from torchcommodity.opkit._contract.module import CaseModule, export_program
 from torchcommodity.opkit._contract.values import VALUES
 from torchcommodity.opkit._contract.writes import written_arguments
@@ -86,7 +87,7 @@ def aot_inductor(case: Case) -> None:
     run_ahead_of_time(CaseModule([case]))
 
 
-def _definition(op: Any) -> Any:
+def _definition(op: Op | ForeignOp) -> Callable[..., Any] | None:
     """The reference as compilers take it, with the arguments and the result of the operator."""
     return op.reference if isinstance(op, Op) else op.declaration.reference
 

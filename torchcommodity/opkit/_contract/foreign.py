@@ -176,7 +176,7 @@ class ForeignOp:
         return bool(sums)
 
 
-def masks_nan(op: Any) -> bool:
+def masks_nan(op: Op | ForeignOp) -> bool:
     """Whether a NaN output takes no part in the backward pass: a rule of records, which other operators may state."""
     return isinstance(op, Op) or bool(op.masks_nan)
 

@@ -203,10 +203,11 @@ def _assert_transposed(case: Case, leaves: Tensors, tangents: Tensors, label: st
 def jvp_formula(case: Case) -> None:
     """The record's `jvp` agrees with the one derived from `backward`."""
     case = require_gradient(case)
-    if not case.op.jvp:
+    op = case.op
+    if not isinstance(op, Op) or not op.jvp or not op.backward:
         raise SkipCheck("the record has no jvp formula: it is derived from backward")
     require_second_order(case)
-    tangents, op = _random_like(case.inputs(), 1), case.op
+    tangents = _random_like(case.inputs(), 1)
     actual = _jvp(case, tangents)
     kernel, derived = op.kernel, Gradients(op.overload, op.backward, None, op.mask_nan_grad, op.materialize_grads)
     object.__setattr__(op, "kernel", autograd_kernel(derived))

@@ -1,8 +1,11 @@
 """What to do about a failed check, for operators that are not `Op` records."""
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from torchcommodity.opkit._op import Op
+
+if TYPE_CHECKING:
+    from torchcommodity.opkit._contract.foreign import ForeignOp
 
 FOREIGN: dict[str, str] = {
     "bad_input": "Check arguments before they are used, and raise a ValueError that names the argument, what is "
@@ -53,7 +56,7 @@ BY_MAKE: dict[tuple[str, str], str] = {
 }
 
 
-def remedy(check: str, kind: str, fix: str, op: Any, *, is_specific: bool) -> str:
+def remedy(check: str, kind: str, fix: str, op: "Op | ForeignOp", *, is_specific: bool) -> str:
     """The remedy for an operator of this make. `is_specific`: `fix` is about the cause, not about the check."""
     if isinstance(op, Op):
         return fix

@@ -12,6 +12,7 @@ from torchcommodity.opkit._cases import Cases, Sample
 from torchcommodity.opkit._contract.case import Case
 from torchcommodity.opkit._contract.checks import CHECKS, Check, run_check
 from torchcommodity.opkit._contract.declaration import Declaration, Samples, Time, vary_settings
+from torchcommodity.opkit._contract.foreign import ForeignOp
 from torchcommodity.opkit._contract.report import Report, Result
 from torchcommodity.opkit._contract.signature import schema_parameters
 from torchcommodity.opkit._contract.source import locate
@@ -97,7 +98,7 @@ def check(
     return Report(op.qualified_name, tuple(results.values()), locate(op), guesses, notes)
 
 
-def _load_lazy_modules(op: Any) -> None:
+def _load_lazy_modules(op: Op | ForeignOp) -> None:
     """Import what PyTorch imports on first use, a second or two, so that no check is charged for it."""
     names = ["torch._dynamo", "torch._decomp.decompositions_for_jvp"]
     if isinstance(op, Op) or not op.plain:
@@ -123,7 +124,7 @@ def _record_cases(op: Op, declaration: Declaration) -> tuple[Case, ...]:
     return build_cases(op, replace(cases, samples=samples, bad=bad))
 
 
-def build_cases(op: Any, cases: Cases | None = None) -> tuple[Case, ...]:
+def build_cases(op: Op | ForeignOp, cases: Cases | None = None) -> tuple[Case, ...]:
     """One case per sample: of `cases`, of the record, or guessed."""
     cases = as_functional(op, cases or (op.cases() if op.cases else _guess_cases(op)))
     return tuple(Case(op, cases, sample) for sample in cases.samples)

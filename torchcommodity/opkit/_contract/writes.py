@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import torch
@@ -13,9 +13,13 @@ from torchcommodity.opkit._cases import Cases
 from torchcommodity.opkit._contract.case import Redirect, SkipCheck, as_tuple
 from torchcommodity.opkit._contract.make import Make
 from torchcommodity.opkit._mutation import clone_arguments, mutated_indices
+from torchcommodity.opkit._op import Op
+
+if TYPE_CHECKING:
+    from torchcommodity.opkit._contract.foreign import ForeignOp
 
 
-def as_functional(op: Any, cases: Cases) -> Cases:
+def as_functional(op: "Op | ForeignOp", cases: Cases) -> Cases:
     """The cases with a function that changes no argument: new values of those written to, then the outputs.
 
     The oracle receives copies too, and returns all of these.
@@ -94,7 +98,7 @@ def _marked_positions(apply: Callable[..., Any], args: Sequence[Any]) -> tuple[i
     return tuple(i for i, x in enumerate(copies) if isinstance(x, Tensor) and _address(x) in marked)
 
 
-def written_arguments(op: Any) -> tuple[int, ...]:
+def written_arguments(op: "Op | ForeignOp") -> tuple[int, ...]:
     """Indices of the arguments that the schema declares as written to; without a schema, none."""
     try:
         return mutated_indices(op.overload)
