@@ -60,28 +60,22 @@ def _with_holes(x: Tensor) -> Tensor:
     return x.masked_fill(missing.to(x.device), torch.nan)
 
 
-def _run(case: Case, target: object, generator: random.Random) -> tuple[int, list[Tensor]]:
+def _run(case: Case, target: Any, generator: random.Random) -> tuple[int, list[Tensor]]:
     """Split the rows at random: a history, single rows, several rows. Returns the outputs of all rows after it."""
     row = first = generator.choice([0, 1, case.rows // 2])
-    state, outputs = _start(case, target, first), list[Tensors]()
+    inputs = enumerate(case.tensors[: case.num_inputs])
+    history = [x.narrow(case.time[0], 0, first) if i in case.panel_indices else x for i, x in inputs]
+    sample = Sample(*history, **case.sample.settings)
+    args, kwargs = list(sample.tensors), sample.settings
+    if not isinstance(case.op, Op):
+        args, kwargs = arrange(case.op.make.parameters, sample)
+    state, outputs = target.start(*args, **kwargs), list[Tensors]()
     while row < case.rows:
         count = min(generator.choice([1, 1, 2, 5, 16]), case.rows - row)
         state, results = _next(case, target, _save_and_load(state), row, count)
         outputs.append(results)
         row += count
     return first, [torch.cat(parts, case.time[1]) for parts in zip(*outputs, strict=True)]
-
-
-def _start(case: Case, target: Any, rows: int) -> LiveState:
-    panels = [
-        x.narrow(case.time[0], 0, rows) if i in case.panel_indices else x
-        for i, x in enumerate(case.tensors[: case.num_inputs])
-    ]
-    sample = Sample(*panels, **case.sample.settings)
-    if isinstance(case.op, Op):
-        return target.start(*sample.tensors, **sample.settings)  # type: ignore[no-any-return]
-    args, kwargs = arrange(case.op.make.parameters, sample)
-    return target.start(*args, **kwargs)  # type: ignore[no-any-return]
 
 
 def _next(case: Case, target: Any, state: LiveState, row: int, count: int) -> tuple[LiveState, Tensors]:
