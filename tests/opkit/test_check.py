@@ -64,6 +64,7 @@ def test_check_skips_time_checks_without_a_time_axis() -> None:
 
 @pytest.mark.slow
 @pytest.mark.compile
+@pytest.mark.filterwarnings("ignore")  # PyTorch's compilers warn about themselves
 def test_ahead_of_time_takes_weights_and_no_time_axis() -> None:
     """What `aot_inductor` does with each of them, in one package that compiles once."""
     run_ahead_of_time(CaseModule([build_cases(mutant.build())[0] for mutant in (WITH_WEIGHTS, WITHOUT_TIME)]))
