@@ -63,21 +63,21 @@ class Artifact:
         return cls._from_bytes(Path(path).read_bytes(), str(path), target)
 
     @classmethod
-    @operation("Artifact.load")
     def _from_bytes(cls, content: bytes, label: str = "content", device: torch.device = CPU) -> "Artifact":
         sha256 = verify(content, label)
         try:
-            if not content.startswith(ZIP_MAGIC):
-                check_format("onnx", device)
-                text, forward = onnx.from_bytes(content)
-                return cls(parse_metadata(text, sha256), forward, content)
-            records = pt2.read_records(content)
-            metadata = parse_metadata(records[pt2.METADATA].decode(), sha256)
-            check_format(metadata.format, device)
-            with explain_other_torch(metadata.torch):
-                is_compiled = metadata.format == "aoti"
-                forward = aoti.from_bytes(content, device) if is_compiled else pt2.from_records(records, device)
-            return cls(metadata, forward, content, device)
+            with operation("Artifact.load"):  # not a decorator: Ray pickles this function by value
+                if not content.startswith(ZIP_MAGIC):
+                    check_format("onnx", device)
+                    text, forward = onnx.from_bytes(content)
+                    return cls(parse_metadata(text, sha256), forward, content)
+                records = pt2.read_records(content)
+                metadata = parse_metadata(records[pt2.METADATA].decode(), sha256)
+                check_format(metadata.format, device)
+                with explain_other_torch(metadata.torch):
+                    is_compiled = metadata.format == "aoti"
+                    forward = aoti.from_bytes(content, device) if is_compiled else pt2.from_records(records, device)
+                return cls(metadata, forward, content, device)
         except WrongDeviceError:
             raise
         except OtherTorchError as error:
