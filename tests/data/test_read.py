@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from torchcommodity import data
-from torchcommodity.data._sources.columns.cells import parse_price, parse_prices
+from torchcommodity.data._sources.columns.numbers import parse_price, parse_prices
 
 
 def write(folder, body, name="prices.csv"):

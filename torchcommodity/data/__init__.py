@@ -68,32 +68,32 @@ if TYPE_CHECKING:
     from torchcommodity.data._covariates.covariates import CovariateCheck as CovariateCheck
     from torchcommodity.data._covariates.covariates import Covariates as Covariates
     from torchcommodity.data._covariates.covariates import KnownValues as KnownValues
-    from torchcommodity.data._files import read_curve as read_curve
     from torchcommodity.data._quality.inspect import inspect as inspect
     from torchcommodity.data._quality.inspect import inspect_prices as inspect_prices
     from torchcommodity.data._quality.training import PriceStatistics as PriceStatistics
     from torchcommodity.data._quality.training import compare_with_training as compare_with_training
     from torchcommodity.data._quality.training import price_statistics as price_statistics
     from torchcommodity.data._read import read as read
+    from torchcommodity.data._read_table import read_curve as read_curve
     from torchcommodity.data._sources.atomic_write import write_atomic as write_atomic
     from torchcommodity.data._sources.atomic_write import write_files_atomic as write_files_atomic
     from torchcommodity.data._sources.bars import Bars as Bars
     from torchcommodity.data._sources.bars import read_bars as read_bars
-    from torchcommodity.data._sources.columns.cells import parse_date as parse_date
-    from torchcommodity.data._sources.columns.cells import parse_price as parse_price
-    from torchcommodity.data._sources.columns.cells import parse_prices as parse_prices
+    from torchcommodity.data._sources.columns.dates import parse_date as parse_date
+    from torchcommodity.data._sources.columns.numbers import parse_price as parse_price
+    from torchcommodity.data._sources.columns.numbers import parse_prices as parse_prices
     from torchcommodity.data._sources.csv_text import frame_to_csv as frame_to_csv
     from torchcommodity.data._sources.csv_text import quote_spreadsheet_cell as quote_spreadsheet_cell
     from torchcommodity.data._sources.embedded.embedded import embedded as embedded
     from torchcommodity.data._sources.embedded.embedded import embedded_symbols as embedded_symbols
     from torchcommodity.data._sources.folders import cache_dir as cache_dir
     from torchcommodity.data._sources.folders import store_path as store_path
+    from torchcommodity.data._sources.formats.format import FORMATS as FORMATS
     from torchcommodity.data._sources.formats.format import Format as Format
     from torchcommodity.data._sources.formats.format import ReadOptions as ReadOptions
-    from torchcommodity.data._sources.formats.vendors import FORMATS as FORMATS
+    from torchcommodity.data._sources.formats.roles import Layout as Layout
     from torchcommodity.data._sources.lake.objects import local_copy as local_copy
     from torchcommodity.data._sources.lake.objects import public_address as public_address
-    from torchcommodity.data._sources.layout import Layout as Layout
     from torchcommodity.data._sources.layout import detect_layout as detect_layout
     from torchcommodity.data._sources.product_names import product_name as product_name
     from torchcommodity.data._sources.publishers.eia import eia as eia
@@ -260,20 +260,21 @@ _MODULES = {
     "_core.windows": ["Window", "WindowDataset"],
     "_covariates.covariate": ["Covariate", "CovariateSpec"],
     "_covariates.covariates": ["CovariateCheck", "Covariates", "KnownValues"],
-    "_files": ["read_curve"],
     "_quality.inspect": ["inspect", "inspect_prices"],
     "_quality.training": ["PriceStatistics", "compare_with_training", "price_statistics"],
     "_read": ["read"],
+    "_read_table": ["read_curve"],
     "_sources.atomic_write": ["write_atomic", "write_files_atomic"],
     "_sources.bars": ["Bars", "read_bars"],
-    "_sources.columns.cells": ["parse_date", "parse_price", "parse_prices"],
+    "_sources.columns.dates": ["parse_date"],
+    "_sources.columns.numbers": ["parse_price", "parse_prices"],
     "_sources.csv_text": ["frame_to_csv", "quote_spreadsheet_cell"],
     "_sources.embedded.embedded": ["embedded", "embedded_symbols"],
     "_sources.folders": ["cache_dir", "store_path"],
-    "_sources.formats.format": ["Format", "ReadOptions"],
-    "_sources.formats.vendors": ["FORMATS"],
+    "_sources.formats.format": ["FORMATS", "Format", "ReadOptions"],
+    "_sources.formats.roles": ["Layout"],
     "_sources.lake.objects": ["local_copy", "public_address"],
-    "_sources.layout": ["Layout", "detect_layout"],
+    "_sources.layout": ["detect_layout"],
     "_sources.product_names": ["product_name"],
     "_sources.publishers.eia": ["eia"],
     "_sources.publishers.eia_curve": ["eia_curve"],

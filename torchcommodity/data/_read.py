@@ -9,7 +9,7 @@ from torchcommodity.data._core.errors import DataError
 from torchcommodity.data._core.names import check_several
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.provenance import NOT_STATED
-from torchcommodity.data._files import read_file
+from torchcommodity.data._read_table import read_file
 from torchcommodity.data._sources.embedded.embedded import embedded
 from torchcommodity.data._sources.formats.format import Adjustment, DateOrder, Decimal, ReadOptions
 from torchcommodity.data._sources.publishers.eia import eia
@@ -139,7 +139,7 @@ def _read(
     options: ReadOptions,
 ) -> Panel:
     if not isinstance(source, str):
-        return read_file(Path(source), publisher=publisher, license=license, options=options)
+        return read_file(Path(source), publisher, license, options)
     if source == "auto":
         return store.load(as_of=as_of) if store.list() or as_of is not None else embedded()
     prefix, colon, names = source.partition(":")
@@ -150,4 +150,4 @@ def _read(
         raise DataError(
             "source: expected embedded, monthly, auto, store:NAME, fred:ID, eia:ID or a path; got an empty string"
         )
-    return read_file(source, publisher=publisher, license=license, options=options)
+    return read_file(source, publisher, license, options)

@@ -12,7 +12,6 @@ from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._covariates.covariate import IN_ADVANCE, VINTAGES, Covariate, Transform, Values
 from torchcommodity.data._covariates.covariates import Covariates
 from torchcommodity.data._covariates.release import add_lag, first_day
-from torchcommodity.data._sources.columns.columns import to_days, to_price_matrix, to_texts, to_times
 from torchcommodity.data._sources.tables.frames import read_frame
 from torchcommodity.data._sources.tables.open_table import open_table
 from torchcommodity.data._sources.tables.table import Origin, Table
@@ -114,11 +113,11 @@ def _from_table(table: Table) -> list[Observations]:
     if not rest or (name is not None and len(rest) > 1):
         expected = "columns of values" if name is None else "one column of values beside the names"
         raise DataError(f"{table.header}: expected dates and {expected}; got {summarize_names(table.names)}")
-    dates, values = to_days(table.columns[date], table), to_price_matrix(rest, table)
-    days = None if published is None else first_day(to_times(table.columns[published], table))
+    dates, values = table.days(table.columns[date]), table.prices(rest)
+    days = None if published is None else first_day(table.times(table.columns[published]))
     if name is None:
         return [_known(Observations(column.name, dates, x, days)) for column, x in zip(rest, values.T)]
-    names = np.array(to_texts(table.columns[name], table))
+    names = np.array(table.texts(table.columns[name]))
     columns = [(label, np.where(names == label, values[:, 0], np.nan)) for label in dict.fromkeys(names.tolist())]
     return [_known(Observations(label, dates, x, days)) for label, x in columns]
 

@@ -8,8 +8,8 @@ from typing import Any
 from torchcommodity.data._core.errors import DataError
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.provenance import Provenance, drop_origin_findings
-from torchcommodity.data._frames import panel_from_frame
 from torchcommodity.data._read import read
+from torchcommodity.data._read_table import panel_of_frame
 from torchcommodity.data._sources.formats.format import DateOrder, Decimal, ReadOptions
 
 
@@ -83,7 +83,7 @@ def _panel(prices: Any, operation: str, options: ReadOptions) -> Panel:
             return read(prices, **asdict(options))
         except DataError as error:
             raise DataError(f"{operation}: {error}") from None
-    if (panel := panel_from_frame(prices, operation, options)) is not None:
+    if (panel := panel_of_frame(prices, operation, options)) is not None:
         return panel
     kind = type(prices)
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"

@@ -10,8 +10,8 @@ from torchcommodity.data._contracts.roll_rule import RollRule
 from torchcommodity.data._core.contract_codes import ContractCode, parse_contract
 from torchcommodity.data._core.errors import DataError
 from torchcommodity.data._core.panel import Panel
-from torchcommodity.data._sources.formats.file_name import symbol_of_file
 from torchcommodity.data._sources.formats.format import ReadOptions
+from torchcommodity.data._sources.formats.header import symbol_of_file
 from torchcommodity.data._sources.formats.names import key
 from torchcommodity.data._sources.tables.table import Table
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from torchcommodity.data._core.contract_codes import parse_contract
 from torchcommodity.data._core.errors import DataError, Finding, ignored_columns
+from torchcommodity.data._sources.columns.column import Column
 from torchcommodity.data._sources.formats.names import (
     CLOSES,
     DATES,
@@ -20,7 +21,7 @@ from torchcommodity.data._sources.formats.names import (
     VOLUMES,
     key,
 )
-from torchcommodity.data._sources.tables.table import Column, Table
+from torchcommodity.data._sources.tables.table import Table
 
 # In order of preference, by their `key`.
 NAMES = {

@@ -10,10 +10,10 @@ from torchcommodity.data._core.arrays import Array, Dates, Months
 from torchcommodity.data._core.contract_codes import ContractCode, delivery_months, find_product, parse_contract
 from torchcommodity.data._core.contracts import get_contract
 from torchcommodity.data._core.errors import DataError, Finding, make_finding
-from torchcommodity.data._sources.columns.columns import fixed_point, to_days, to_prices, to_texts
+from torchcommodity.data._sources.columns.column import Column, fixed_point
 from torchcommodity.data._sources.formats.format import ReadOptions
 from torchcommodity.data._sources.formats.names import key
-from torchcommodity.data._sources.tables.table import Column, Table
+from torchcommodity.data._sources.tables.table import Table
 
 AUTOMATIC = ReadOptions()
 Products = Mapping[str, str | None]
@@ -52,10 +52,10 @@ def parse_rows(table: Table, roles: Roles, products: Products, options: ReadOpti
     Raises:
         DataError: a cell that cannot be read, a contract without a product, an unknown symbol in `products`.
     """
-    days = to_days(roles.date, table, options.date_order)
+    days = table.days(roles.date, options.date_order)
     expiries = np.full(len(table), np.datetime64("NaT", "D"), dtype="datetime64[D]")
     if roles.expiry is not None:
-        expiries = to_days(roles.expiry, table, options.date_order)
+        expiries = table.days(roles.expiry, options.date_order)
     codes = _codes(table, roles)
     outright = np.array([code is not None for code in codes])
     names, roots, numbers = _symbols(table, roles, codes)
@@ -63,17 +63,20 @@ def parse_rows(table: Table, roles: Roles, products: Products, options: ReadOpti
         raise DataError(f"contracts: expected symbols among {', '.join(names[:20])}; got {', '.join(unknown)}")
     listed = tuple(products.get(name, find_product(root) or find_product(name)) for name, root in zip(names, roots))
     _ = [get_contract(code) for code in listed if code is not None]  # raises for an unknown code
-    prices = to_prices(roles.price, table, options.decimal)
+    prices = table.prices([roles.price], options.decimal)[:, 0]
     if any(key(name) == "instrument id" for name in table.names):
         prices = fixed_point(roles.price, prices)
     keep = np.flatnonzero(outright & ~np.isnan(prices))
     if not keep.size:
         raise DataError(f"{table.origin.label}: expected prices of single contracts; got none in {len(table)} rows")
     deliveries = _deliveries([codes[row] for row in keep], days[keep], expiries[keep], numbers[keep], listed)
-    amounts = [
-        None if c is None else to_prices(c, table, options.decimal)[keep] for c in (roles.volume, roles.open_interest)
-    ]
-    rows = Rows(table.lines[keep], days[keep], numbers[keep], deliveries, expiries[keep], prices[keep], *amounts)
+    volume, open_interest = (
+        None if column is None else table.prices([column], options.decimal)[keep, 0]
+        for column in (roles.volume, roles.open_interest)
+    )
+    rows = Rows(
+        table.lines[keep], days[keep], numbers[keep], deliveries, expiries[keep], prices[keep], volume, open_interest
+    )
     units = _units(table, roles.unit, numbers, len(names))
     return Parsed(rows, names, listed, units, _left_out(table, roles, outright))
 
@@ -98,13 +101,13 @@ def _texts(column: Column, table: Table) -> list[str]:
     """Codes as text; months that pandas made timestamps or floating-point numbers as `2024-12` and `202412`."""
     if column.is_time:
         return np.asarray(column.cells).astype("datetime64[M]").astype(str).tolist()  # type: ignore[no-any-return]
-    return [text.removesuffix(".0") for text in to_texts(column, table)]
+    return [text.removesuffix(".0") for text in table.texts(column)]
 
 
 def _symbols(table: Table, roles: Roles, codes: list[ContractCode | None]) -> tuple[tuple[str, ...], list[str], Array]:
     """Names of the symbols in order of appearance, the product in their codes, and the symbol of each row."""
     roots = [code.root if code else "" for code in codes]
-    texts = to_texts(roles.symbol, table)
+    texts = table.texts(roles.symbol)
     names = roots if roles.symbol is None or _repeats_code(texts, codes) else texts
     numbers: dict[str, int] = {}
     own_roots: list[str] = []
@@ -156,7 +159,7 @@ def _deliveries(
 
 
 def _units(table: Table, column: Column | None, numbers: Array, count: int) -> tuple[str, ...]:
-    texts = to_texts(column, table)
+    texts = table.texts(column)
     return tuple(texts[int(np.argmax(numbers == number))] for number in range(count))
 
 

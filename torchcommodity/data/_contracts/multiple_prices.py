@@ -11,9 +11,9 @@ from torchcommodity.data._core.errors import DataError, Finding, condense, ignor
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.provenance import Provenance
 from torchcommodity.data._quality.inspect import inspect
-from torchcommodity.data._sources.columns.columns import to_price_matrix, to_texts, to_times
+from torchcommodity.data._sources.columns.column import Column
 from torchcommodity.data._sources.formats.names import key
-from torchcommodity.data._sources.tables.table import Column, Table
+from torchcommodity.data._sources.tables.table import Table
 from torchcommodity.opkit import MetadataTensor
 
 COLUMNS = frozenset({"price", "price contract", "forward", "forward contract"})
@@ -36,8 +36,8 @@ def multiple_prices(table: Table, symbol: str) -> Panel:
     date = next((column for name, column in columns.items() if name in ("datetime", "date", "index", "")), None)
     if date is None:
         raise DataError(f"{table.header}: expected a column DATETIME; got {', '.join(table.names)}")
-    times = to_times(date, table)
-    prices = to_price_matrix([columns["price"], columns["forward"]], table)
+    times = table.times(date)
+    prices = table.prices([columns["price"], columns["forward"]])
     rows = _last_of_day(times, prices[:, 0])
     if not rows.size:
         raise DataError(f"{table.origin.label}: expected prices; got only missing ones in {len(table)} rows")
@@ -75,7 +75,7 @@ def _last_of_day(times: Array, prices: Array) -> Array:
 
 def _months(column: Column, table: Table, dates: Dates, rows: Array) -> Months:
     """Delivery months of contracts such as 20240200, NaT = missing."""
-    texts = [text.removesuffix(".0") for text in np.array(to_texts(column, table), dtype=object)[rows]]
+    texts = [text.removesuffix(".0") for text in np.array(table.texts(column), dtype=object)[rows]]
     months = np.full(len(rows), np.datetime64("NaT", "M"), dtype="datetime64[M]")
     known = [row for row, text in enumerate(texts) if text and text.lower() != "nan"]
     codes = []

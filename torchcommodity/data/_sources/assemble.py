@@ -1,6 +1,7 @@
-"""Build a panel from a grid: sort rows, merge duplicates by documented rules, reject conflicts."""
+"""Build a panel from a grid: sort rows, merge duplicates by documented rules, reject conflicts, inspect the result."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -8,11 +9,20 @@ import torch
 from torchcommodity.data._core.arrays import Array
 from torchcommodity.data._core.errors import DataError, Finding, condense, make_finding
 from torchcommodity.data._core.panel import Panel
-from torchcommodity.data._core.provenance import Provenance
+from torchcommodity.data._core.provenance import Provenance, drop_origin_findings
 from torchcommodity.data._quality.inspect import inspect
 from torchcommodity.data._sources.grid import Grid
-from torchcommodity.data._sources.tables.table import Origin
+from torchcommodity.data._sources.tables.table import Records
 from torchcommodity.opkit import MetadataTensor
+
+
+class Matrix(NamedTuple):
+    """Prices of N symbols on T days, with the lines on which they stand."""
+
+    dates: Array  # (T,), increasing
+    prices: Array  # (T, N), NaN = missing
+    lines: Array  # (T, N)
+    findings: list[Finding]
 
 
 def assemble(grid: Grid, *, drop_empty: bool = True) -> Panel:
@@ -23,16 +33,45 @@ def assemble(grid: Grid, *, drop_empty: bool = True) -> Panel:
     Raises:
         DataError: two prices for one day and symbol; with `drop_empty`, no price at all.
     """
-    findings = list(grid.findings) + _unsorted(grid)
-    rows, days, values = _merge_duplicates(grid, findings)
-    dates, matrix, lines = _to_matrix(grid, rows, days, values)
+    dates, matrix, lines, findings = to_matrix(grid)
     has_price = ~np.isnan(matrix).all(axis=0) | (not drop_empty)
     if not has_price.any():
         raise DataError(f"{grid.origin.label}: expected prices; got only missing ones in {len(lines)} rows")
-    empty = np.flatnonzero(~has_price)
-    findings += [make_finding("empty column", grid.symbols[column], value="no price") for column in empty]
-    panel = _panel(grid, dates, matrix, np.flatnonzero(has_price))
+    findings += [make_finding("empty column", grid.symbols[n], value="no price") for n in np.flatnonzero(~has_price)]
+    columns, origin = np.flatnonzero(has_price), grid.origin
+    units, sources = (texts or ("",) * len(grid.symbols) for texts in (grid.units, grid.sources))
+    where = origin.location or origin.label
+    panel = Panel(
+        MetadataTensor(torch.from_numpy(np.ascontiguousarray(matrix[:, columns]))),
+        dates,
+        tuple(grid.symbols[n] for n in columns),
+        tuple(units[n] for n in columns),
+        tuple(
+            Provenance(
+                sources[n] or origin.publisher, where, origin.license, origin.retrieved, origin.sha256, grid.symbols[n]
+            )
+            for n in columns
+        ),
+    )
     return replace(panel, findings=condense([*findings, *inspect(panel, lines)]), read_as=grid.read_as)
+
+
+def to_matrix(grid: Grid) -> Matrix:
+    """The prices by day and symbol, with findings about the order of the rows.
+
+    Raises:
+        DataError: two prices for one day and symbol.
+    """
+    findings = [*grid.findings, *_unsorted(grid)]
+    rows, values = _merge_duplicates(grid, findings)
+    days = grid.days[rows]
+    if grid.codes is None:
+        return Matrix(days, values, np.broadcast_to(grid.lines[rows, None], values.shape), findings)
+    dates, row_of_day = np.unique(days, return_inverse=True)
+    shape, codes = (len(dates), len(grid.symbols)), grid.codes[rows]
+    matrix, lines = np.full(shape, np.nan), np.zeros(shape, dtype=np.int64)
+    matrix[row_of_day, codes], lines[row_of_day, codes] = values[:, 0], grid.lines[rows]
+    return Matrix(dates, matrix, lines, findings)
 
 
 def _unsorted(grid: Grid) -> list[Finding]:
@@ -51,8 +90,8 @@ def _unsorted(grid: Grid) -> list[Finding]:
     return [make_finding("unsorted", "", grid.days[first], grid.lines[first], value, len(rows))]
 
 
-def _merge_duplicates(grid: Grid, findings: list[Finding]) -> tuple[Array, Array, Array]:
-    """Row numbers, days and values of the distinct rows, sorted by day (and symbol); appends to `findings`."""
+def _merge_duplicates(grid: Grid, findings: list[Finding]) -> tuple[Array, Array]:
+    """Numbers and values of the distinct rows, sorted by day (and symbol); appends to `findings`."""
     keys = grid.days.astype(np.int64)
     if grid.codes is not None:
         keys = keys * len(grid.symbols) + grid.codes
@@ -64,7 +103,7 @@ def _merge_duplicates(grid: Grid, findings: list[Finding]) -> tuple[Array, Array
         values = values.copy()
         for row, first in zip(order[repeated], original[repeated]):
             findings.append(_merge(grid, values, int(first), int(row)))
-    return rows, grid.days[rows], values[rows]
+    return rows, values[rows]
 
 
 def _merge(grid: Grid, values: Array, first: int, row: int) -> Finding:
@@ -85,30 +124,20 @@ def _merge(grid: Grid, values: Array, first: int, row: int) -> Finding:
     return make_finding(kind, symbol, grid.days[row], int(grid.lines[row]), value)
 
 
-def _to_matrix(grid: Grid, rows: Array, days: Array, values: Array) -> tuple[Array, Array, Array]:
-    """Dates `(T,)`, prices `(T, N)` and line numbers `(T, N)`."""
-    if grid.codes is None:
-        lines = np.broadcast_to(grid.lines[rows, None], values.shape)
-        return days, values, lines
-    dates, row_of_day = np.unique(days, return_inverse=True)
-    shape, codes = (len(dates), len(grid.symbols)), grid.codes[rows]
-    matrix, lines = np.full(shape, np.nan), np.zeros(shape, dtype=np.int64)
-    matrix[row_of_day, codes], lines[row_of_day, codes] = values[:, 0], grid.lines[rows]
-    return dates, matrix, lines
-
-
-def _panel(grid: Grid, dates: Array, matrix: Array, columns: Array) -> Panel:
-    units = grid.units or ("",) * len(grid.symbols)
-    sources = grid.sources or ("",) * len(grid.symbols)
-    return Panel(
-        MetadataTensor(torch.from_numpy(np.ascontiguousarray(matrix[:, columns]))),
-        dates,
-        tuple(grid.symbols[c] for c in columns),
-        tuple(units[c] for c in columns),
-        tuple(_provenance(grid.origin, sources[c], grid.symbols[c]) for c in columns),
+def apply_records(panel: Panel, records: Records) -> Panel:
+    """The panel with units, contracts and provenance of its records; a symbol without a record is unchanged."""
+    if not records:
+        return panel
+    names = [field.name for field in fields(Provenance)]
+    own = [records.get(symbol, {}) for symbol in panel.symbols]
+    provenance = [
+        replace(default, **{name: record[name] for name in names if name in record})
+        for default, record in zip(panel.provenance, own)
+    ]
+    return replace(
+        panel,
+        units=tuple(record.get("unit", unit) for record, unit in zip(own, panel.units)),
+        provenance=tuple(provenance),
+        contracts=tuple(record.get("contract") or code for record, code in zip(own, panel.contracts)),
+        findings=drop_origin_findings(panel.findings, provenance),
     )
-
-
-def _provenance(origin: Origin, source: str, symbol: str) -> Provenance:
-    location = origin.location or origin.label
-    return Provenance(source or origin.publisher, location, origin.license, origin.retrieved, origin.sha256, symbol)

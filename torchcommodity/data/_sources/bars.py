@@ -10,15 +10,15 @@ import numpy as np
 import torch
 
 from torchcommodity.data._core.errors import DataError
-from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.provenance import utc_now
-from torchcommodity.data._sources.assemble import assemble
-from torchcommodity.data._sources.formats.fields import field_names
+from torchcommodity.data._sources.assemble import assemble, to_matrix
 from torchcommodity.data._sources.formats.format import DateOrder, Decimal, ReadOptions
+from torchcommodity.data._sources.formats.header import field_names
+from torchcommodity.data._sources.formats.roles import assign_roles
+from torchcommodity.data._sources.grid import build_grid
 from torchcommodity.data._sources.tables.frames import read_frame
 from torchcommodity.data._sources.tables.open_table import open_table
 from torchcommodity.data._sources.tables.table import Origin, Table
-from torchcommodity.data._sources.to_grid import to_grid
 
 MULTIPLES = {"K": "e3", "M": "e6", "B": "e9"}  # of volumes such as 183.40K
 
@@ -83,11 +83,15 @@ def read_bars(
         got = ", ".join(name for name in table.names[:12] if name)
         raise DataError(f"{table.header}: expected the columns open, high and low; got none for {missing[0]} in {got}")
     options = ReadOptions(format, column, decimal, date_order)
-    close = _panel(table, options)
-    fields = {field: _values(table, replace(options, column=name)) for field, name in names.items()}
-    columns = _positions(close, symbols)
-    parts = {field: values[:, columns] for field, values in fields.items()}
-    return Bars(close.dates, tuple(close.symbols[n] for n in columns), close=close.values.plain()[:, columns], **parts)
+    close = assemble(build_grid(assign_roles(table, options), options), drop_empty=False)
+    selected = close if symbols is None else close.select(symbols)
+    columns = [close.symbols.index(symbol) for symbol in selected.symbols]
+    parts = {}
+    for field, name in names.items():
+        own = replace(options, column=name)
+        prices = to_matrix(build_grid(assign_roles(table, own), own)).prices
+        parts[field] = torch.from_numpy(prices[:, columns])
+    return Bars(close.dates, selected.symbols, close=selected.values.plain(), **parts)
 
 
 def _open(source: Any) -> Table:
@@ -110,17 +114,3 @@ def _expand_amounts(table: Table, names: Iterable[str]) -> Table:
             cells = [re.sub("[KMB]$", lambda match: MULTIPLES[match[0]], cell.strip()) for cell in column.cells]
             columns[n] = replace(column, cells=cells)
     return replace(table, columns=tuple(columns))
-
-
-def _panel(table: Table, options: ReadOptions) -> Panel:
-    return assemble(to_grid(table, options), drop_empty=False)
-
-
-def _values(table: Table, options: ReadOptions) -> torch.Tensor:
-    return _panel(table, options).values.plain()
-
-
-def _positions(panel: Panel, symbols: Sequence[str] | None) -> list[int]:
-    """The columns of symbols; an unknown one is a `DataError`."""
-    selected = panel if symbols is None else panel.select(symbols)
-    return [panel.symbols.index(symbol) for symbol in selected.symbols]

@@ -1,40 +1,15 @@
 """Roles of the columns of a table, by their names."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from torchcommodity.data._core.errors import DataError, Finding, ignored_columns, make_finding
+from torchcommodity.data._core.errors import DataError, ignored_columns, make_finding
 from torchcommodity.data._core.names import check_symbol
+from torchcommodity.data._sources.formats.roles import Layout
 
 DATES = ("date", "datetime", "timestamp", "ds", "observation_date")
 SYMBOLS = ("symbol", "unique_id", "ticker", "id")
 PRICES = ("close", "price", "value", "settle", "y")
 BARS = {"open", "high", "low"}
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Column numbers of a table.
-
-    Args:
-        date: the date column.
-        prices: the price column of a long table; one column per symbol of a wide one.
-        names: their names.
-        symbol: the symbol column; None = a wide table.
-        unit: the unit column of a long table, if any.
-        source: the source column of a long table, if any.
-        nth: the contract number in a long table of nearby contracts.
-        findings: ignored columns and generic names.
-    """
-
-    date: int
-    prices: tuple[int, ...]
-    names: tuple[str, ...]
-    symbol: int | None = None
-    unit: int | None = None
-    source: int | None = None
-    nth: int | None = None
-    findings: tuple[Finding, ...] = ()
 
 
 def detect_layout(header: Sequence[str], label: str) -> Layout:

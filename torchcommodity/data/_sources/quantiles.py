@@ -9,10 +9,10 @@ import numpy as np
 
 from torchcommodity.data._core.arrays import Array
 from torchcommodity.data._core.errors import DataError, summarize_names
-from torchcommodity.data._sources.columns.columns import to_days, to_price_matrix, to_prices, to_texts
+from torchcommodity.data._sources.columns.column import Column
 from torchcommodity.data._sources.tables.frames import read_frame
 from torchcommodity.data._sources.tables.open_table import open_table
-from torchcommodity.data._sources.tables.table import Column, Origin, Table
+from torchcommodity.data._sources.tables.table import Origin, Table
 
 QuantileUnit = Literal["price", "log_return"]
 ORIGINS, SYMBOLS, HORIZONS = ("origin", "cutoff"), ("symbol", "unique_id"), ("horizon", "h")
@@ -134,8 +134,8 @@ class _Reader:
     def __init__(self, table: Table) -> None:
         self.table = table
         self.names = [name.strip().lower() for name in table.names]
-        self.origins = to_days(self.column(ORIGINS), table)
-        self.symbols = to_texts(self.column(SYMBOLS), table)
+        self.origins = table.days(self.column(ORIGINS))
+        self.symbols = table.texts(self.column(SYMBOLS))
 
     def column(self, names: Sequence[str]) -> Column:
         """The only column with one of these names."""
@@ -147,10 +147,10 @@ class _Reader:
 
     def horizons(self) -> list[str]:
         """The horizons as text; 21.0, as a column with a missing number has it, is 21."""
-        return [re.sub(r"\.0+$", "", text) for text in to_texts(self.column(HORIZONS), self.table)]
+        return [re.sub(r"\.0+$", "", text) for text in self.table.texts(self.column(HORIZONS))]
 
     def matrix(self, columns: Sequence[Column]) -> Array:
-        return to_price_matrix(columns, self.table, decimal=".")
+        return self.table.prices(columns, decimal=".")
 
     def result(self, horizons: Sequence[str], levels: Sequence[float], values: Array, unit: QuantileUnit) -> Any:
         order = np.argsort(levels)
@@ -182,8 +182,8 @@ class _Reader:
         import pandas as pd
 
         unit = unit or ("price" if "price" in self.names else "log_return")
-        values = to_prices(self.column((unit,)), self.table, decimal=".")
-        levels = to_prices(self.column(("level",)), self.table, decimal=".").round(9)
+        values = self.table.prices([self.column((unit,))], decimal=".")[:, 0]
+        levels = self.table.prices([self.column(("level",))], decimal=".")[:, 0].round(9)
         keys = {"origin": self.origins, "symbol": self.symbols, "horizon": self.horizons()}
         frame = pd.DataFrame({**keys, "level": levels, "value": values, "line": self.table.lines})
         if (duplicates := np.flatnonzero(frame.duplicated([*keys, "level"]))).size:
@@ -223,7 +223,7 @@ class _Reader:
         """The number of each row after its cutoff, by its date."""
         import pandas as pd
 
-        dates = to_days(self.column(("ds", "date")), self.table)
+        dates = self.table.days(self.column(("ds", "date")))
         frame = pd.DataFrame({"origin": self.origins, "symbol": self.symbols, "date": dates})
         if (early := np.flatnonzero(dates <= self.origins)).size:
             got = f"{dates[early[0]]} with the cutoff {self.origins[early[0]]}"

@@ -1,28 +1,45 @@
 """Dates as text: the style and the order of day and month are decided from a whole column."""
 
 import re
-from collections.abc import Iterable, Sequence
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
 from torchcommodity.data._core.arrays import Array
-from torchcommodity.data._core.errors import DataError
-from torchcommodity.data._core.frequency import calendar_years, month_end
-from torchcommodity.data._sources.columns.cells import FIRST_YEAR, LAST_YEAR
-from torchcommodity.data._sources.columns.months import month_number
-from torchcommodity.data._sources.tables.table import Origin
+from torchcommodity.data._core.frequency import month_end
 
+FIRST_YEAR, LAST_YEAR = 1600, 2200
 EPOCHS = {10: 1, 13: 10**3, 16: 10**6, 19: 10**9}  # digits of a number of seconds, ms, us and ns since 1970
+MONTHS = (  # in the languages of Western European publishers
+    "january januar janvier enero gennaio janeiro januari",
+    "february februar fevrier febrero febbraio fevereiro februari",
+    "march marz maerz mrz mars marzo marco maart mrt",
+    "april avril abril aprile",
+    "may mai mayo maggio maio mei",
+    "june juni juin junio giugno junho",
+    "july juli juillet julio luglio julho",
+    "august aout agosto augustus",
+    "september septembre septiembre settembre setembro",
+    "october oktober octobre octubre ottobre outubro",
+    "november novembre noviembre novembro",
+    "december dezember decembre diciembre dicembre dezembro",
+)
 
-_ISO = re.compile("(?:[0-9]{4}-[0-9]{2}-[0-9]{2};)+")
 _NAME = r"(?P<name>[^\W\d_]{3,10})"
 _DAY_NAME = r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,? +)?"
 _TIME = (
     r"(?:(?:T|,? +)(?P<H>[0-9]{1,2}):(?P<M>[0-9]{2})(?::(?P<S>[0-9]{2})(?:[.,][0-9]{1,9})?)?"
     r"(?: ?(?P<half>[ap])\.?m\.?)?"
     r"(?: ?(?P<zone>Z|UTC|GMT|[+-][0-9]{2}:?[0-9]{2}))?)?"
+)
+_ISO = re.compile(
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
+    r"(?:[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.[0-9]{1,9})?)?(?: ?(Z|UTC|[+-][0-9]{2}:?[0-9]{2}))?)?"
 )
 
 
@@ -32,6 +49,12 @@ class Style:
 
     example: str
     pattern: re.Pattern[str]
+
+    def match(self, text: str) -> re.Match[str] | None:
+        """The parts of a date in this style."""
+        match = self.pattern.fullmatch(text.strip())
+        has_name = match is not None and "name" in self.pattern.groupindex
+        return None if match is None or (has_name and not month_number(match["name"])) else match
 
 
 def _style(example: str, pattern: str, time: str = _TIME) -> Style:
@@ -50,8 +73,6 @@ STYLES = (
     _style("Apr 2020", _NAME + r"\.?[ -](?P<y>[0-9]{4})", ""),
     _style("1587340800", r"(?P<epoch>[0-9]{10}|[0-9]{13}|[0-9]{16}|[0-9]{19})(?:\.0*)?", ""),
 )  # fmt: skip
-
-
 HINTS = (  # of what is no date: its pattern, and what to do
     ("[1-9][0-9]{4}", "a day number of a spreadsheet? format the column as dates"),
     ("7[0-9]{5}", "a day number of MATLAB? write it with datestr, as 2020-04-20"),
@@ -63,54 +84,60 @@ HINTS = (  # of what is no date: its pattern, and what to do
 )
 
 
+class Parsed(NamedTuple):
+    """The cells of a column as numbers or times.
+
+    Args:
+        values: `(R,)`; those of bad cells mean nothing.
+        bad: `(R,)` mask of the cells that are no number or time.
+        problem: what was expected and received in a bad row, as an error says it.
+    """
+
+    values: Array
+    bad: Array
+    problem: Callable[[int], str]
+
+
 def find_style(text: str) -> Style | None:
     """The style of a date, None for other text.
 
     >>> find_style("Jan 31, 2024").example
     'Apr 20, 2020'
     """
-    cell = text.strip()
-    for style in STYLES:
-        if (match := style.pattern.fullmatch(cell)) and _is_known_month(match):
-            return style
-    return None
+    return next((style for style in STYLES if style.match(text)), None)
 
 
-def parse_dates(texts: list[str], lines: Array, origin: Origin, order: str | None = None) -> Array:
+def parse_dates(texts: Sequence[str], order: str | None = None) -> Parsed:
     """The local times `(R,) datetime64[s]` of a column of dates in one style and one time zone.
 
     Dots mean day first. Slashes and dashes mean what a part above 12 in any row says. A month is dated on its last
     weekday. Offsets of one time zone may differ by an hour, in summer.
 
-    Raises:
-        DataError: a cell that is no date of the style of the first, an impossible day, an undecided order.
+    The rules are tested one after the other, each in all rows: the first date has a known style; the others have its
+    style; day and month have one order; there is one time zone; each is a day of the calendar. Bad are the cells that
+    break the first of these rules that is broken.
     """
-    line_of = dict(zip(reversed(texts), lines[::-1].tolist()))  # the first one: earlier lines overwrite later ones
-    first = {text: line_of[text] for text in dict.fromkeys(texts)}
-    distinct = index_texts(texts, first)
-    if (iso := _parse_iso(first)) is not None:
-        return iso[distinct]
-    style = _first_style(first, origin)
-    matches = {text: _match(text, style, origin.at(line)) for text, line in first.items()}
-    if "a" in style.pattern.groupindex:
-        order = _decide_order(matches, first, origin, order)
-    _check_zones(matches, first, origin)
-    known = [_time(matches[text], text, origin.at(line), order) for text, line in first.items()]
-    times = np.array(known, dtype="datetime64[s]")[distinct]
-    months = "d" not in style.pattern.groupindex and "a" not in style.pattern.groupindex and style is not STYLES[-1]
-    return month_end(times.astype("datetime64[M]")).astype("datetime64[s]") if months else times
-
-
-def _parse_iso(texts: Iterable[str]) -> Array | None:
-    """Dates YYYY-MM-DD at once; None if one is another text or an impossible day, which is read one by one."""
-    if not _ISO.fullmatch(";".join([*texts, ""])):
-        return None
-    try:
-        days = np.array(list(texts), dtype="datetime64[D]")
-    except ValueError:
-        return None
-    years = calendar_years(days)
-    return days.astype("datetime64[s]") if years.min() >= FIRST_YEAR and years.max() <= LAST_YEAR else None
+    distinct = list(dict.fromkeys(texts))  # each is read once
+    rows = index_texts(texts, distinct)
+    style = find_style(distinct[0])
+    if style is None:
+        return _bad(rows, {0: _no_style(distinct[0])})
+    matches = [match for text in distinct if (match := style.match(text))]
+    if len(matches) < len(distinct):
+        return _bad(rows, {n: _other_style(text, style) for n, text in enumerate(distinct) if not style.match(text)})
+    if "a" in style.pattern.groupindex and order not in ("dmy", "mdy"):
+        order, problems = _decide_order(matches)
+        if problems:
+            return _bad(rows, problems)
+    if problems := _second_zone(matches):
+        return _bad(rows, problems)
+    moments = [_moment(match, order) for match in matches]
+    if problems := {n: moment for n, moment in enumerate(moments) if isinstance(moment, str)}:
+        return _bad(rows, problems)
+    times = np.array(moments, dtype="datetime64[s]")
+    if not style.pattern.groupindex.keys() & {"d", "a", "epoch"}:
+        times = month_end(times.astype("datetime64[M]")).astype("datetime64[s]")
+    return Parsed(times[rows], np.zeros(len(rows), dtype=bool), lambda row: "")
 
 
 def index_texts(texts: Sequence[str], distinct: Iterable[str]) -> Array:
@@ -123,88 +150,67 @@ def index_texts(texts: Sequence[str], distinct: Iterable[str]) -> Array:
     return np.fromiter(map(indices.__getitem__, texts), dtype=np.int64, count=len(texts))
 
 
-def _first_style(first: dict[str, int], origin: Origin) -> Style:
-    text, line = next(iter(first.items()))
-    style = find_style(text)
-    if style is None:
-        hint = next((f" ({hint})" for pattern, hint in HINTS if re.fullmatch(pattern, text.strip())), "")
-        got = f"{text.strip()[:60]!r}{hint}"
-        raise DataError(f"{origin.at(line)}: expected a date, such as {STYLES[0].example}; got {got}")
-    return style
+def _bad(rows: Array, problems: dict[int, str]) -> Parsed:
+    """The result of a column with problems, by the number of the distinct text."""
+    times = np.full(len(rows), np.datetime64("NaT", "s"))
+    return Parsed(times, np.isin(rows, list(problems)), lambda row: problems[int(rows[row])])
 
 
-def _match(text: str, style: Style, where: str) -> re.Match[str]:
-    match = style.pattern.fullmatch(text.strip())
-    if match is None or not _is_known_month(match):
-        hint = "" if any(map(str.isdigit, text)) else " (remove rows that are no prices: summaries, a second header)"
-        got = f"{text.strip()[:60]!r}{hint}"
-        raise DataError(f"{where}: expected a date such as {style.example}, the style of the first row; got {got}")
-    return match
+def _no_style(text: str) -> str:
+    hint = next((f" ({hint})" for pattern, hint in HINTS if re.fullmatch(pattern, text.strip())), "")
+    return f"expected a date, such as {STYLES[0].example}; got {text.strip()[:60]!r}{hint}"
 
 
-def _is_known_month(match: re.Match[str]) -> bool:
-    name = match.groupdict().get("name")
-    return name is None or month_number(name) is not None
+def _other_style(text: str, style: Style) -> str:
+    hint = "" if any(map(str.isdigit, text)) else " (remove rows that are no prices: summaries, a second header)"
+    return f"expected a date such as {style.example}, the style of the first row; got {text.strip()[:60]!r}{hint}"
 
 
-def _decide_order(matches: dict[str, re.Match[str]], first: dict[str, int], origin: Origin, order: str | None) -> str:
-    """`dmy` or `mdy`: as stated, or as a part above 12 says."""
-    if order in ("dmy", "mdy"):
-        return order
-    days_first = next((text for text, match in matches.items() if int(match["a"]) > 12), None)
-    months_first = next((text for text, match in matches.items() if int(match["b"]) > 12), None)
-    if days_first and months_first:
-        late = max(days_first, months_first, key=first.__getitem__)
-        early = min(days_first, months_first, key=first.__getitem__)
-        got = f"{late.strip()!r} after {early.strip()!r}"
-        raise DataError(f"{origin.at(first[late])}: expected dates in one order of day and month; got {got}")
-    if days_first is None and months_first is None:
-        text, line = next(iter(first.items()))
-        raise DataError(
-            f"{origin.at(line)}: day and month can be mistaken for each other in every row; got {text.strip()!r}; "
-            "say which comes first with --date-order dmy or mdy (date_order=)"
-        )
-    return "dmy" if days_first else "mdy"
+def _decide_order(matches: list[re.Match[str]]) -> tuple[str, dict[int, str]]:
+    """`dmy` or `mdy`, as a part above 12 says; or the problem, where parts say both or none."""
+    day_first = next((n for n, match in enumerate(matches) if int(match["a"]) > 12), None)
+    month_first = next((n for n, match in enumerate(matches) if int(match["b"]) > 12), None)
+    if day_first is not None and month_first is not None:
+        early, late = sorted((day_first, month_first))
+        got = f"{matches[late][0]!r} after {matches[early][0]!r}"
+        return "", {late: f"expected dates in one order of day and month; got {got}"}
+    if day_first is None and month_first is None:
+        problem = f"day and month can be mistaken for each other in every row; got {matches[0][0]!r}"
+        return "", {0: f"{problem}; say which comes first with --date-order dmy or mdy (date_order=)"}
+    return "mdy" if day_first is None else "dmy", {}
 
 
-def _check_zones(matches: dict[str, re.Match[str]], first: dict[str, int], origin: Origin) -> None:
-    zones: dict[str, str] = {}
-    for text, match in matches.items():
-        zones.setdefault(_zone(match), text)
-    if len(zones) < 2 or _is_one_zone(list(zones)):
-        return
-    (one, _), (_, text) = list(zones.items())[:2]
-    raise DataError(
-        f"{origin.at(first[text])}: expected one time zone in the file ({one or 'no time zone'}, as above); "
-        f"got {text.strip()!r}"
-    )
+def _second_zone(matches: list[re.Match[str]]) -> dict[int, str]:
+    """The problem of the first time in a second time zone; two offsets may be those of winter and summer."""
+    zones: dict[str, int] = {}
+    if "zone" not in matches[0].re.groupindex:
+        return {}
+    for n, match in enumerate(matches):
+        zone = (match["zone"] or "").upper().replace(":", "")
+        zones.setdefault("Z" if zone in ("UTC", "GMT", "+0000") else zone, n)
+    if len(zones) < 2:
+        return {}
+    if len(zones) == 2 and "" not in zones:
+        minutes = [0 if zone == "Z" else int(zone[:3]) * 60 + int(zone[0] + zone[3:]) for zone in zones]
+        if abs(minutes[0] - minutes[1]) == 60:
+            return {}
+    first, second = list(zones)[:2]
+    expected = f"expected one time zone in the file ({first or 'no time zone'}, as above)"
+    return {zones[second]: f"{expected}; got {matches[zones[second]][0]!r}"}
 
 
-def _zone(match: re.Match[str]) -> str:
-    zone = (match.groupdict().get("zone") or "").upper().replace(":", "")
-    return "Z" if zone in ("UTC", "GMT", "+0000") else zone
-
-
-def _is_one_zone(zones: list[str]) -> bool:
-    """Whether two offsets are those of winter and summer."""
-    if len(zones) > 2 or "" in zones:
-        return False
-    minutes = [0 if zone == "Z" else int(zone[:3]) * 60 + int(zone[0] + zone[3:]) for zone in zones]
-    return abs(minutes[0] - minutes[1]) == 60
-
-
-def _time(match: re.Match[str], text: str, where: str, order: str | None) -> datetime:
+def _moment(match: re.Match[str], order: str | None) -> datetime | str:
+    """The local time of a date, or what is wrong with it."""
     groups = match.groupdict()
     try:
-        if groups.get("epoch"):
-            digits = groups["epoch"]
+        if digits := groups.get("epoch"):
             moment = datetime(1970, 1, 1) + timedelta(seconds=int(digits) // EPOCHS[len(digits)])
         else:
             moment = datetime.combine(_day(groups, order), datetime.min.time()) + _clock(groups)
     except (ValueError, OverflowError):
-        raise DataError(f"{where}: expected a day of the calendar and a time of day; got {text.strip()!r}") from None
+        return f"expected a day of the calendar and a time of day; got {match[0]!r}"
     if not FIRST_YEAR <= moment.year <= LAST_YEAR:
-        raise DataError(f"{where}: expected a date from {FIRST_YEAR} to {LAST_YEAR}; got {text.strip()!r}")
+        return f"expected a date from {FIRST_YEAR} to {LAST_YEAR}; got {match[0]!r}"
     return moment
 
 
@@ -228,3 +234,45 @@ def _clock(groups: dict[str, str | None]) -> timedelta:
     if hour > 23 or minute > 59 or second > 59:
         raise ValueError("not a time of day")
     return timedelta(hours=hour, minutes=minute, seconds=second)
+
+
+@cache
+def month_number(name: str) -> int | None:
+    """1 to 12 for the name of a month or its first letters, at least three; None for other words.
+
+    >>> [month_number(name) for name in ("Jan", "Sept", "Mrz", "août", "jui", "June", "day")]
+    [1, 9, 3, 8, None, 6, None]
+    """
+    letters = unicodedata.normalize("NFKD", name.lower())
+    plain = "".join(letter for letter in letters if not unicodedata.combining(letter))
+    numbers = [n for n, names in enumerate(MONTHS, 1) if any(word.startswith(plain) for word in names.split())]
+    return numbers[0] if len(numbers) == 1 and len(plain) >= 3 else None
+
+
+def parse_date(text: str) -> tuple[date, str]:
+    """Parse an ISO date, optionally with a time: the calendar day as written, and the time zone as written or "".
+
+    Raises:
+        ValueError: another format or an impossible day; the message continues "expected ...".
+
+    >>> parse_date("2020-04-20T14:30:00Z")
+    (datetime.date(2020, 4, 20), 'Z')
+    """
+    cell = text.strip()
+    match = _ISO.fullmatch(cell)
+    if match is None:
+        raise ValueError(f"an ISO date YYYY-MM-DD{_date_hint(cell)}; got {cell[:60]!r}")
+    year, month, day = (int(part) for part in match.groups()[:3])
+    hour, minute, second = (int(part or 0) for part in match.groups()[3:6])
+    if not FIRST_YEAR <= year <= LAST_YEAR or hour > 23 or minute > 59 or second > 59:
+        raise ValueError(f"a possible date and time from {FIRST_YEAR} to {LAST_YEAR}; got {cell!r}")
+    try:
+        return date(year, month, day), match[7] or ""
+    except ValueError:
+        raise ValueError(f"a day of the calendar; got {cell!r}") from None
+
+
+def _date_hint(cell: str) -> str:
+    if re.fullmatch(r"[0-9]{1,2}[/.-][0-9]{1,2}[/.-][0-9]{2,4}", cell):
+        return " (day and month can be mistaken for each other)"
+    return ""

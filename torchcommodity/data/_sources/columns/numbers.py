@@ -1,24 +1,126 @@
-"""Decimal marks and thousands separators, decided from all price columns of a table."""
+"""Prices as text: with which decimal mark and thousands separators a cell is a number, and why another is none."""
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
+from functools import cache, partial
 
-from torchcommodity.data._sources.columns.cells import MISSING, parse_price
+import numpy as np
 
+from torchcommodity.data._core.arrays import Array
+
+MISSING = frozenset(
+    {"", ".", "..", "...", "\u2026", "nan", "<na>", "na", "n/a", "#n/a", "#n/a n/a", "null", "none", "nd"}
+    | {"-", "--", "\u2013", "\u2014"}
+)
 SPACES = "' \u00a0\u202f\u2019"  # thousands separators that are never decimal marks
-_NUMBER = {
-    mark: re.compile(
-        rf"[+-]?(?:[0-9]{{1,3}}(?:([{other}{SPACES}])[0-9]{{3}})(?:\1[0-9]{{3}})*|[0-9]*)(?:[{mark}][0-9]*)?(?:[eE][+-]?[0-9]+)?",
-        re.ASCII,
-    )
-    for mark, other in ((".", ","), (",", "."))
-}
+OTHER_MARK = str.maketrans(",.", ".,")
+BLOCK = 1_000  # cells of a column that are read at once if all are plain numbers
+
+_NAN, _INF = float("nan"), float("inf")
+_PLAIN = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_CHARACTERS = re.compile(r"[0-9.+\-eE]*")
+_GROUPED = re.compile(  # with thousands in groups of three, of one separator
+    rf"[+-]?(?:[0-9]{{1,3}}(?:([,{SPACES}])[0-9]{{3}})(?:\1[0-9]{{3}})*|[0-9]*)(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?"
+)
+_MARKED = re.compile(rf"[+-]?[0-9.,{SPACES}]+(?:[eE][+-]?[0-9]+)?")
 _DIGITS = rf"[+-]?[0-9.,{SPACES}]*[0-9][0-9.,]*"
 _SIGN = "[$€£¥]|USD|EUR|GBP|JPY|CNY|CHF|AUD|CAD|INR|BRL|RUB"
 _WITH_CURRENCY = re.compile(rf"[-+(]*(?:({_SIGN}) ?{_DIGITS}|{_DIGITS}[ \u00a0]?({_SIGN}))\)?")
-_GROUPED = re.compile(r"[+-]?[1-9][0-9]{0,2}\.[0-9]{3}")
+_GROUP_OF_THREE = re.compile(r"[+-]?[1-9][0-9]{0,2}\.[0-9]{3}")
 _THREE_DIGITS = re.compile("[+-]?[1-9][0-9]{2}")
-_MARKED = re.compile(rf"[+-]?[0-9.,{SPACES}]+(?:[eE][+-]?[0-9]+)?", re.ASCII)
+
+
+def to_number(text: str, mark: str = "") -> float:
+    """The price in a cell, NaN = missing, infinity = no price.
+
+    Args:
+        text: the cell.
+        mark: the decimal mark, "." or ",", of a number with or without thousands separators; a price in parentheses is
+            negative, as accountants write it. "" = only a decimal point and no separators.
+
+    >>> to_number("1.234,50", ","), to_number("1 234", "."), to_number("(37.63)", "."), to_number("1 234")
+    (1234.5, 1234.0, -37.63, inf)
+    """
+    cell = text.strip()
+    plain = cell.translate(OTHER_MARK) if mark == "," else cell
+    if _PLAIN.fullmatch(plain):
+        return float(plain)
+    cell = _signed(cell) if mark else cell
+    if cell.lower() in MISSING:
+        return _NAN
+    number = _without_separators(cell, mark) if mark else None
+    return _INF if number is None else to_number(number)
+
+
+def to_numbers(cells: Sequence[str], mark: str = "") -> Array:
+    """The prices `(R,)` in cells, NaN = missing, infinity = no price; see `to_number`."""
+    number = cache(partial(to_number, mark=mark))  # of texts that are not plain, such as NA, there are few
+    prices: list[float] = []
+    for first in range(0, len(cells), BLOCK):
+        block = cells[first : first + BLOCK]
+        plain = [cell.translate(OTHER_MARK) for cell in block] if mark == "," else block
+        if (numbers := _all_plain(plain)) is None:
+            numbers = [float(x) if _PLAIN.fullmatch(x) else number(cell) for x, cell in zip(plain, block)]
+        prices += numbers
+    return np.array(prices)
+
+
+def _all_plain(cells: Sequence[str]) -> list[float] | None:
+    """The numbers in cells that are all plain, as nearly all blocks of cells are; else None."""
+    with suppress(ValueError):  # what float() reads of these characters only is plain
+        if _CHARACTERS.fullmatch("".join(cells)):
+            return list(map(float, cells))
+    return None
+
+
+def price_problem(text: str, mark: str = "") -> str:
+    """What was expected and received of a cell that is no price, to continue "expected ..."."""
+    cell = text.strip()
+    if mark:
+        cell = _signed(cell)
+        plain = _without_separators(cell, mark)
+        if plain is None and _MARKED.fullmatch(cell):
+            words = "comma" if mark == "," else "point"
+            return f"a price with a decimal {words} and thousands in groups of three; got {cell[:60]!r}"
+        cell = (cell if plain is None or not _MARKED.fullmatch(cell) else plain).strip()
+    if _PLAIN.fullmatch(cell) or cell.lower().lstrip("+-") in ("inf", "infinity"):
+        return f"a finite price; got {cell[:60]!r}"
+    if re.fullmatch(r"[+-]?[0-9][0-9.,' \u00a0_]*", cell):
+        return f"a price with a decimal point and no thousands separator or decimal comma; got {cell[:60]!r}"
+    hint = "" if any(map(str.isdigit, cell)) else " (leave the cell empty where there is no price)"
+    if re.fullmatch(r"#[A-Z0-9/]+[!?]|#N/A .*", cell):
+        hint = " (an error of the spreadsheet; correct it there, or leave the cell empty)"
+    elif re.fullmatch(r"[+-]?[0-9.,]+ ?%", cell):
+        hint = " (a change in percent? read prices, or name their column with --column)"
+    return f"a price; got {cell[:60]!r}{hint}"
+
+
+def parse_price(text: str) -> float:
+    """Parse one price; blank, `.`, `NaN`, `NA`, `N/A`, `#N/A` and `null` (in any case) are NaN.
+
+    Raises:
+        ValueError: not a finite number with a decimal point; the message continues "expected ...".
+
+    >>> parse_price("-37.63"), parse_price(" . ")
+    (-37.63, nan)
+    """
+    if abs(number := to_number(text)) == _INF:
+        raise ValueError(price_problem(text))
+    return number
+
+
+def parse_prices(cells: list[str]) -> list[float]:
+    """`parse_price` of every cell.
+
+    >>> parse_prices(["18.27", "NA"])
+    [18.27, nan]
+    """
+    numbers = to_numbers(cells)
+    if (bad := np.flatnonzero(np.isinf(numbers))).size:
+        raise ValueError(price_problem(cells[bad[0]]))
+    prices: list[float] = numbers.tolist()
+    return prices
 
 
 def decimal_evidence(cell: str) -> str:
@@ -41,6 +143,23 @@ def decimal_evidence(cell: str) -> str:
     return "" if is_group else last
 
 
+def decimal_proofs(cells: Sequence[str], known: str = "") -> dict[str, int]:
+    """The first row that proves each decimal mark, of those that may prove another than the `known` one.
+
+    >>> decimal_proofs(["1,234", "61,17", "1.234,50", "61.17"])
+    {',': 1, '.': 3}
+    """
+    rows: dict[str, int] = {}
+    if known and not _could_prove_another(cells, known):
+        return rows
+    for row, cell in enumerate(cells):
+        if (mark := decimal_evidence(cell)) and mark not in rows:
+            rows[mark] = row
+            if not _could_prove_another(cells, mark):
+                break
+    return rows
+
+
 def grouped_by_points(cells: Sequence[str]) -> str:
     """A cell whose point may separate thousands: all have three digits after it, and a number of three has none.
 
@@ -48,33 +167,9 @@ def grouped_by_points(cells: Sequence[str]) -> str:
     ('1.021', '', '')
     """
     first = next((cell for cell in cells if "." in cell), "").strip()
-    if not _GROUPED.fullmatch(first) or not any(_THREE_DIGITS.fullmatch(cell.strip()) for cell in cells):
+    if not _GROUP_OF_THREE.fullmatch(first) or not any(_THREE_DIGITS.fullmatch(cell.strip()) for cell in cells):
         return ""
-    return first if all(_GROUPED.fullmatch(cell.strip()) for cell in cells if "." in cell) else ""
-
-
-def could_prove_another(cells: Sequence[str], mark: str) -> bool:
-    """Whether a cell may prove another decimal mark than this one; False without a look at every cell.
-
-    >>> could_prove_another(["61,17", "1234,5"], ","), could_prove_another(["61,17", "61.17"], ",")
-    (False, True)
-    """
-    text = ";".join(cells)
-    return ("." if mark == "," else ",") in text or bool(re.search(rf"[{mark}][0-9]*[{mark}]", text))
-
-
-def with_point(cells: list[str], mark: str) -> list[str]:
-    """The cells with a decimal point for this mark and without thousands separators; "" = as they are.
-
-    Raises:
-        ValueError: a cell that is not a number with this mark.
-
-    >>> with_point(["61,17", "1.234,5", "1.234"], ",")
-    ['61.17', '1234.5', '1234.0']
-    """
-    if mark != ",":
-        return cells
-    return [repr(parse_number(cell, mark)) if "." in cell else cell.replace(",", ".") for cell in cells]
+    return first if all(_GROUP_OF_THREE.fullmatch(cell.strip()) for cell in cells if "." in cell) else ""
 
 
 def has_comma(cells: Sequence[str]) -> bool:
@@ -95,21 +190,18 @@ def without_currency(cells: list[str]) -> list[str]:
     return [cell.replace(currency, "", 1).strip() for cell in cells]
 
 
-def parse_number(text: str, decimal: str) -> float:
-    """Parse a price with this decimal mark and with or without thousands separators in groups of three.
+def _signed(cell: str) -> str:
+    """A number with an ASCII sign in the place of a typographic minus or of parentheses."""
+    return re.sub(r"^\(([0-9].*)\)$", r"-\1", cell.replace("\u2212", "-"))
 
-    A price in parentheses is negative, as accountants write it.
 
-    Raises:
-        ValueError: another text; the message continues "expected ...".
+def _without_separators(cell: str, mark: str) -> str | None:
+    """A number with this decimal mark as one with a decimal point and no separators; None for other text."""
+    match = _GROUPED.fullmatch(cell.translate(OTHER_MARK) if mark == "," else cell)
+    return None if match is None else match[0].replace(match[1] or "\0", "")
 
-    >>> parse_number("1.234,50", ","), parse_number("1 234", "."), parse_number("(37.63)", ".")
-    (1234.5, 1234.0, -37.63)
-    """
-    cell = re.sub(r"^\(([0-9].*)\)$", r"-\1", text.strip().replace("\u2212", "-"))
-    if cell.lower() in MISSING or not _MARKED.fullmatch(cell):
-        return parse_price(cell)
-    if not (match := _NUMBER[decimal].fullmatch(cell)):
-        words = "comma" if decimal == "," else "point"
-        raise ValueError(f"a price with a decimal {words} and thousands in groups of three; got {cell[:60]!r}")
-    return parse_price(cell.replace(match[1] or "\0", "").replace(decimal, "."))
+
+def _could_prove_another(cells: Sequence[str], mark: str) -> bool:
+    """Whether a cell may prove another decimal mark than this one; False without a look at every cell."""
+    text = ";".join(cells)
+    return ("." if mark == "," else ",") in text or bool(re.search(rf"[{mark}][0-9]*[{mark}]", text))

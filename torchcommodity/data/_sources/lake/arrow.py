@@ -1,5 +1,6 @@
 """A panel as an Arrow table, with what a table of prices cannot say in the metadata of its schema."""
 
+import json
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +9,8 @@ import pyarrow as pa
 
 from torchcommodity.data._core.errors import DataError
 from torchcommodity.data._core.provenance import Provenance
-from torchcommodity.data._sources.records import Records, encode_records
+from torchcommodity.data._sources.tables.arrow import METADATA
+from torchcommodity.data._sources.tables.table import Records
 
 if TYPE_CHECKING:
     from torchcommodity.data._core.panel import Panel
@@ -22,7 +24,8 @@ Layout = str  # "long", "wide" or "curve"
 def to_arrow(panel: "Panel", layout: Layout) -> Any:
     """The `pyarrow.Table` of a panel; a missing price is null. See `write`."""
     table = {"long": _long, "wide": _wide, "curve": _curve}[layout](panel)
-    return table.replace_schema_metadata(encode_records(panel))
+    records = {record.pop("symbol"): record for record in panel.sources()}
+    return table.replace_schema_metadata({METADATA: json.dumps(records).encode()})
 
 
 def to_database_table(panel: "Panel") -> Any:

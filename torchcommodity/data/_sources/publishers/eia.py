@@ -11,8 +11,9 @@ import numpy as np
 from torchcommodity.data._core.errors import DataError, make_finding
 from torchcommodity.data._core.panel import DateLike, Panel, to_day
 from torchcommodity.data._core.provenance import Provenance
-from torchcommodity.data._sources.columns.cells import parse_price
-from torchcommodity.data._sources.grid import DateParser, Grid
+from torchcommodity.data._sources.columns.dates import parse_dates
+from torchcommodity.data._sources.columns.numbers import price_problem, to_number
+from torchcommodity.data._sources.grid import Grid
 from torchcommodity.data._sources.publishers.http import Http, Response, get
 from torchcommodity.data._sources.publishers.series import base_address, join_series, parse_ids, series_panel
 from torchcommodity.data._sources.tables.table import Origin
@@ -128,15 +129,18 @@ def _excerpt(value: Any) -> str:
 
 
 def _grid(records: list[Record], name: str, origin: Origin) -> Grid:
-    dates = DateParser(origin)
-    days = [dates.parse(_period(record), line) for line, record in enumerate(records, 1)]
+    periods = parse_dates([_period(record) for record in records])
+    if periods.bad.any():
+        row = int(periods.bad.argmax())
+        raise DataError(f"{origin.at(row + 1)}: {periods.problem(row)}")
+    days = periods.values.astype("datetime64[D]")
     values = [_price(record, line, name, origin) for line, record in enumerate(records, 1)]
     units = {str(record.get("units") or record.get("unit") or "") for record in records}
     if len(units) > 1:
         raise DataError(f"{origin.label}: expected one unit for {name!r}; got {', '.join(sorted(units))}")
     grid = Grid(
         origin,
-        np.array(days, dtype="datetime64[D]"),
+        days,
         np.arange(1, len(days) + 1),
         np.array(values).reshape(-1, 1),
         (name,),
@@ -165,7 +169,6 @@ def _price(record: Record, line: int, name: str, origin: Origin) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         got = "no field 'value'" if value is ... else repr(value)
         raise DataError(f"{origin.at(line)}: {name!r}: expected a price; got {got}")
-    try:
-        return parse_price(str(value))
-    except ValueError as error:
-        raise DataError(f"{origin.at(line)}: {name!r}: expected {error}") from None
+    if np.isinf(number := to_number(str(value))):
+        raise DataError(f"{origin.at(line)}: {name!r}: expected {price_problem(str(value))}")
+    return number

@@ -6,12 +6,13 @@ from dataclasses import replace
 from torchcommodity.data._core.errors import DataError, make_finding
 from torchcommodity.data._core.panel import DateLike, Panel, to_day
 from torchcommodity.data._core.provenance import Provenance
-from torchcommodity.data._sources.grid import Grid
+from torchcommodity.data._sources.formats.format import ReadOptions
+from torchcommodity.data._sources.formats.roles import assign_roles
+from torchcommodity.data._sources.grid import Grid, build_grid
 from torchcommodity.data._sources.publishers.http import Http, Response, get
 from torchcommodity.data._sources.publishers.series import base_address, join_series, parse_ids, series_panel
 from torchcommodity.data._sources.tables.delimited import read_delimited
 from torchcommodity.data._sources.tables.table import Origin
-from torchcommodity.data._sources.to_grid import to_grid
 
 ADDRESS = "https://fred.stlouisfed.org"
 PUBLISHER = "FRED, Federal Reserve Bank of St. Louis"
@@ -64,7 +65,7 @@ def _series(address: str, name: str, query: dict[str, str], http: Http) -> Panel
 
 def _grid(response: Response, name: str) -> Grid:
     origin = Origin(response.address, PUBLISHER, LICENSE, response.retrieved, response.sha256)
-    grid = to_grid(read_delimited(response.body, origin))
+    grid = build_grid(assign_roles(read_delimited(response.body, origin), ReadOptions()), ReadOptions())
     if grid.codes is not None or grid.symbols != (name,):
         raise DataError(
             f"{response.address}, line 1: expected columns observation_date,{name}; got {','.join(grid.symbols)}"

@@ -1,6 +1,7 @@
 """Read Parquet and Arrow tables to a `Table`. Imported only for them: pyarrow imports slowly."""
 
 import hashlib
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -13,10 +14,11 @@ import pyarrow.parquet as pq
 
 from torchcommodity.data._core.arrays import Array
 from torchcommodity.data._core.errors import DataError
-from torchcommodity.data._sources.records import decode_records
-from torchcommodity.data._sources.tables.table import Column, Origin, Table
+from torchcommodity.data._sources.columns.column import Column
+from torchcommodity.data._sources.tables.table import Origin, Records, Table
 
 INDEX = "__index_level_0__"  # pandas' column name of an unnamed index
+METADATA = b"torchcommodity"  # key in the metadata of a schema, of the records that `write` leaves there
 UNREADABLE = (pa.ArrowException, OSError, OverflowError, UnicodeDecodeError)
 
 
@@ -117,3 +119,17 @@ def _times(column: Any) -> Array:
         return np.asarray(local.to_numpy())
     days: Array = np.asarray(column.cast(pa.date32()).to_numpy()).astype("datetime64[D]")
     return days
+
+
+def decode_records(metadata: Mapping[bytes, bytes] | None) -> Records:
+    """The records in the metadata of a schema; none if it has none, or was written by something else.
+
+    >>> decode_records({b"torchcommodity": b'{"WTI": {"unit": "$/bbl"}}'}), decode_records({b"pandas": b"{}"})
+    ({'WTI': {'unit': '$/bbl'}}, {})
+    """
+    try:
+        records = json.loads((metadata or {}).get(METADATA, b"{}"))
+    except ValueError:
+        return {}
+    is_valid = isinstance(records, dict) and all(isinstance(record, dict) for record in records.values())
+    return {symbol: {k: str(v) for k, v in record.items()} for symbol, record in records.items()} if is_valid else {}

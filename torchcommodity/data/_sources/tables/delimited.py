@@ -1,19 +1,53 @@
 """Read CSV text to a `Table` of text columns; every error names the line and the value."""
 
+import csv
 import io
 import re
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
 
 from torchcommodity.data._core.arrays import Array
-from torchcommodity.data._core.errors import DataError, Finding, make_finding
+from torchcommodity.data._core.errors import DataError, make_finding
+from torchcommodity.data._sources.columns.column import Column
 from torchcommodity.data._sources.columns.dates import find_style
-from torchcommodity.data._sources.tables.regular import LARGE, split_regular
-from torchcommodity.data._sources.tables.table import Column, Origin, Table
-from torchcommodity.data._sources.tables.text import DATE_NAME, SAMPLE, Row, decode, find_separator, has_date, read_rows
+from torchcommodity.data._sources.tables.table import Origin, Table
+
+SEPARATORS = ",;\t|"
+SAMPLE = 200  # rows from which separator and header are decided
+BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
+
+DATE_NAME = re.compile(
+    r"(.*[ _<])?(date|time|datetime|day|month|period|ds|datum|fecha|ts_event|origin|cutoff)>?", re.IGNORECASE
+)
+
+Row = tuple[int, list[str]]  # line number, cells
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows of a text that are not blank.
+
+    Args:
+        cells: of all rows, one after the other: a list for each row would take longer than to read it.
+        ends: `(R + 1,)`; row n has the cells from `ends[n]` to `ends[n + 1]`.
+        lines: `(R,)` the line on which each row begins.
+        comments: the rows that begin with `#`; they are none of the R.
+    """
+
+    cells: list[str]
+    ends: Array
+    lines: Array
+    comments: list[str]
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def row(self, n: int) -> Row:
+        """Line and cells of a row."""
+        return int(self.lines[n]), self.cells[self.ends[n] : self.ends[n + 1]]
 
 
 def read_delimited(body: bytes, origin: Origin) -> Table:
@@ -29,98 +63,145 @@ def read_delimited(body: bytes, origin: Origin) -> Table:
     ('Source: EIA',)
     """
     text, encoding = decode(body, origin)
-    text, first_line = _skip_separator_line(text)
-    separator = find_separator(text, origin)
-    table = _read_large(text, separator, origin, first_line)
-    if table is None:
-        rows = [(line + first_line, cells) for line, cells in read_rows(text, separator, origin)]
-        table = _read_rows(rows, origin)
-    if encoding == "Windows-1252":
-        table = replace(table, findings=(*table.findings, make_finding("encoding", value="not UTF-8")))
-    return _drop_empty_columns(table)
-
-
-def _read_large(text: str, separator: str, origin: Origin, first_line: int) -> Table | None:
-    """A large table whose rows all have the same form; None for all others."""
-    if len(text) < LARGE or '"' in text or text.startswith("#") or "\n#" in text:
-        return None
-    head = "".join(islice(io.StringIO(text), 2 * SAMPLE))
-    rows = list(read_rows(head, separator, origin))
-    if len(rows) <= SAMPLE:
-        return None
-    first, top = _find_header(rows, origin)
-    line, names = rows[first - 1]
-    columns = split_regular(text, separator, rows[first][0], len(names))
-    if columns is None or _is_note([column[-1] for column in columns], len(names)):
-        return None
-    lines = np.arange(len(columns[0])) + rows[first][0] + first_line
-    return _table(rows[top:first], rows[:top], lines, columns, origin, line + first_line)
-
-
-def _read_rows(rows: list[Row], origin: Origin) -> Table:
-    comments = [",".join(cells) for _, cells in rows if cells[0].startswith("#")]
-    rows = [row for row in rows if not row[1][0].startswith("#")] if comments else rows
-    if not rows:
+    stated = re.match(r"sep=.\r?\n", text)  # a first line that Excel writes
+    text = text[stated.end() :] if stated else text
+    rows = read_rows(text, find_separator(text, origin), origin, 2 if stated else 1)
+    if not len(rows):
         raise DataError(f"{origin.label}: expected a header and rows; got only blank lines")
-    first, top = _find_header(rows, origin)
-    line, names = rows[first - 1]
-    table_rows, notes = _split_notes(rows[first:])
-    lines, cells = _check_widths(table_rows, len(names), origin)
-    columns = list(map(list, zip(*cells)))
-    table = _table(rows[top:first], rows[:top], np.array(lines), columns, origin, line)
-    titles = (*comments, *table.titles, *(text for _, text in notes))
-    return replace(table, titles=titles, findings=_notes(notes))
+    head = [rows.row(n) for n in range(min(SAMPLE, len(rows)))]
+    first, top = _find_header(head, origin)
+    line, names = head[first - 1]
+    end = _first_note(rows, first)
+    notes = [(line, " ".join(filter(None, cells)).strip()) for line, cells in map(rows.row, range(end, len(rows)))]
+    findings = [make_finding("ignored line", line=line, value=text or "an empty row") for line, text in notes]
+    if encoding == "Windows-1252":
+        findings.append(make_finding("encoding", value="not UTF-8"))
+    columns = _split_columns(rows, first, end, len(names), origin)
+    titles = (*rows.comments, *(" ".join(filter(None, cells)) for _, cells in head[:top]), *(text for _, text in notes))
+    levels = tuple(tuple(cell.strip() for cell in cells) for _, cells in head[top:first]) if first - top > 1 else ()
+    named = tuple(Column(name.strip(), cells) for name, cells in zip(names, columns))
+    lines, where = rows.lines[first:end], origin.at(line)
+    return _drop_empty_columns(Table(named, lines, origin, where, "CSV", levels, titles, findings=tuple(findings)))
 
 
-def _table(
-    header: list[Row], titles: list[Row], lines: Array, columns: list[list[str]], origin: Origin, line: int
-) -> Table:
-    named = tuple(Column(name.strip(), column) for name, column in zip(header[-1][1], columns))
-    levels = tuple(tuple(cell.strip() for cell in row) for _, row in header) if len(header) > 1 else ()
-    above = tuple(" ".join(filter(None, row)) for _, row in titles)
-    return Table(named, lines, origin, origin.at(line), "CSV", levels, above)
+def decode(body: bytes, origin: Origin) -> tuple[str, str]:
+    """The text and its encoding: UTF-8, UTF-16 with a byte order mark, otherwise Windows-1252 (as Latin-1).
+
+    Raises:
+        DataError: binary data, or text in none of them.
+    """
+    encoding = next((name for mark, name in BYTE_ORDER_MARKS.items() if body.startswith(mark)), "utf-8")
+    if encoding != "utf-16" and (nul := body.find(b"\0")) >= 0:
+        line = body.count(b"\n", 0, nul) + 1
+        got = "a NUL byte (binary data, or UTF-16 without a byte order mark: save it as UTF-8)"
+        raise DataError(f"{origin.at(line)}: expected text in UTF-8; got {got}")
+    try:
+        return body.decode(encoding), encoding
+    except UnicodeDecodeError as error:
+        wrong = error
+    try:
+        if encoding != "utf-8":
+            raise wrong
+        return body.decode("cp1252"), "Windows-1252"
+    except UnicodeDecodeError:
+        line = body.count(b"\n", 0, wrong.start) + 1
+        got = f"byte 0x{body[wrong.start]:02x} (save it as UTF-8)"
+        raise DataError(f"{origin.at(line)}: expected text in UTF-8 or Windows-1252; got {got}") from None
 
 
-def _skip_separator_line(text: str) -> tuple[str, int]:
-    """The text without a first line `sep=;`, which Excel writes, and the number of lines skipped."""
-    match = re.match(r"sep=.\r?\n", text)
-    return (text[match.end() :], 1) if match else (text, 0)
+def read_rows(text: str, separator: str, origin: Origin, line: int = 1) -> Rows:
+    """The rows of CSV text that begins on this line."""
+    first, reader = line - 1, csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    cells: list[str] = []
+    comments, ends, lines = [], [0], []
+    try:
+        for row in reader:
+            if len(row) > 1 or (row and row[0].strip()):
+                if row[0].startswith("#"):
+                    comments.append(",".join(row))
+                else:
+                    cells += row
+                    ends.append(len(cells))
+                    lines.append(line)
+            line = first + reader.line_num + 1
+    except csv.Error as error:
+        raise DataError(f"{origin.at(line)}: expected well-formed CSV; got {error}") from None
+    return Rows(cells, np.array(ends), np.array(lines, dtype=np.int64), comments)
 
 
-def _find_header(rows: list[Row], origin: Origin) -> tuple[int, int]:
-    """The number of the first row below the header, and of the first row of the header."""
-    dated = [n for n, (_, cells) in enumerate(rows[:SAMPLE]) if has_date(cells)]
+def find_separator(text: str, origin: Origin) -> str:
+    """The separator that splits most rows into the same number of fields.
+
+    Raises:
+        DataError: HTML or JSON, or two separators that split the rows equally well.
+    """
+    lines = [line for line in islice(io.StringIO(text), SAMPLE) if line.strip()]
+    if lines and re.match(r"\s*([{[]|<(?![A-Z]+>[,;\t]))", lines[0]):  # <TICKER>, is a column of Stooq's
+        got = f"{lines[0].strip()[:60]!r} (HTML or JSON); convert it to CSV or Parquet"
+        raise DataError(f"{origin.at(1)}: expected a CSV header; got {got}")
+    scores = {separator: _regular_rows(lines, separator, strict=True) for separator in SEPARATORS}
+    if not any(scores.values()):  # a quote that is never closed, perhaps: whoever reads the rows says in which line
+        scores = {separator: _regular_rows(lines, separator, strict=False) for separator in SEPARATORS}
+    best = max(scores.values())
+    separators = [separator for separator, score in scores.items() if score == best > 0]
+    if len(separators) > 1:
+        got = " and ".join(map(repr, separators))
+        raise DataError(f"{origin.at(1)}: expected one separator among , ; tab |; got {got} (quote the names)")
+    return separators[0] if separators else ","
+
+
+def _regular_rows(lines: list[str], separator: str, *, strict: bool) -> int:
+    """How many rows have the most common number of fields above one; 0 if a quoted cell does not end there."""
+    try:
+        rows = list(csv.reader(lines, delimiter=separator, strict=strict))
+    except csv.Error:
+        rows = []
+    widths = Counter(len(row) for row in rows if len(row) > 1)
+    return max(widths.values(), default=0)
+
+
+def has_date(cells: list[str]) -> bool:
+    """Whether a cell of a row is a date, and none names a column of dates."""
+    if any(DATE_NAME.fullmatch(cell.strip()) for cell in cells):
+        return False
+    return any(any(map(str.isdigit, cell)) and find_style(cell) is not None for cell in cells)
+
+
+def _find_header(head: list[Row], origin: Origin) -> tuple[int, int]:
+    """The number of the first row below the header, and of the first row of the header, in the first rows of a text."""
+    dated = [n for n, (_, cells) in enumerate(head) if has_date(cells)]
     if not dated:  # whoever gives the columns their roles says so
-        first = next((n for n, (_, cells) in enumerate(rows[:SAMPLE]) if len(cells) > 1), 0) + 1
+        first = next((n for n, (_, cells) in enumerate(head) if len(cells) > 1), 0) + 1
         return first, first - 1
-    width = Counter(len(rows[n][1]) for n in dated).most_common(1)[0][0]
-    first = next(n for n in dated if len(rows[n][1]) == width)
+    width = Counter(len(head[n][1]) for n in dated).most_common(1)[0][0]
+    first = next(n for n in dated if len(head[n][1]) == width)
     if first == 0:
-        line, cells = rows[0]
+        line, cells = head[0]
         if sum(has_date([cell]) for cell in cells) > 1:
             got = "dates in its columns; transpose the table, e.g. frame.T"
             raise DataError(f"{origin.at(line)}: expected a row for each date; got {got}")
         got = f"a row of data: {','.join(cells)[:60]!r}"
         raise DataError(f"{origin.at(line)}: expected a header with names such as date,WTI above the data; got {got}")
-    first = _below_named_header(rows, first, width, origin)
-    top = first - 1
-    if not _is_full(rows[top][1]) or _has_twins(
-        rows[top][1]
-    ):  # a header of several rows: `Date,,` below `Ticker,CL=F,CL=F`, or a row of units
-        while top > 0 and len(rows[top - 1][1]) == width > 1:
+    first = _below_named_header(head, first, width, origin)
+    top, names = first - 1, head[first - 1][1]
+    is_full, has_twins = all(cell.strip() for cell in names[:-1]), len(set(names)) < len(names)
+    if not is_full or has_twins:  # a header of several rows: `Date,,` below `Ticker,CL=F,CL=F`, or a row of units
+        while top > 0 and len(head[top - 1][1]) == width > 1:
             top -= 1
     return first, top
 
 
-def _below_named_header(rows: list[Row], first: int, width: int, origin: Origin) -> int:
+def _below_named_header(head: list[Row], first: int, width: int, origin: Origin) -> int:
     """The row below the lowest header that names its dates: rows in between are data, whose dates cannot be read."""
-    above = [n for n in range(first) if len(rows[n][1]) == width]
-    named = [n for n in above if _names_dates(rows[n][1])]
-    if not named:
-        _check_header(rows[first - 1], origin)
-        return first
-    has_cells = any(cells[0].strip() for _, cells in rows[named[-1] + 1 : first])  # a row of units has none
-    return named[-1] + 1 if has_cells else first
+    named = [n for n in range(first) if len(head[n][1]) == width and _names_dates(head[n][1])]
+    if named:
+        has_cells = any(cells[0].strip() for _, cells in head[named[-1] + 1 : first])  # a row of units has none
+        return named[-1] + 1 if has_cells else first
+    line, cells = head[first - 1]
+    if any(re.fullmatch(r"[+-]?[0-9]*[.,][0-9]+", cell.strip()) for cell in cells):  # prices are no header
+        got = f"{','.join(cells)[:60]!r}; check its date"
+        raise DataError(f"{origin.at(line)}: expected a header above the first row with a date; got {got}")
+    return first
 
 
 def _names_dates(cells: list[str]) -> bool:
@@ -128,55 +209,34 @@ def _names_dates(cells: list[str]) -> bool:
     return any(DATE_NAME.fullmatch(cell.strip()) for cell in cells) and all(find_style(cell) is None for cell in cells)
 
 
-def _check_header(row: Row, origin: Origin) -> None:
-    """A row of prices above the first date that can be read is no header."""
-    line, cells = row
-    if any(re.fullmatch(r"[+-]?[0-9]*[.,][0-9]+", cell.strip()) for cell in cells):
-        got = f"{','.join(cells)[:60]!r}; check its date"
-        raise DataError(f"{origin.at(line)}: expected a header above the first row with a date; got {got}")
-
-
-def _has_twins(cells: list[str]) -> bool:
-    """Whether a name stands for several columns, as `PX_LAST` below a row of tickers."""
-    return len(set(cells)) < len(cells)
-
-
-def _is_full(cells: list[str]) -> bool:
-    return all(cell.strip() for cell in cells[:-1])
-
-
-def _split_notes(rows: list[Row]) -> tuple[list[Row], list[tuple[int, str]]]:
-    """The rows, and the notes below the last one: text in one cell, or nothing at all."""
-    end = len(rows)
-    while end and _is_note(rows[end - 1][1], len(rows[0][1])):
+def _first_note(rows: Rows, first: int) -> int:
+    """The end of the table: below it, rows have text in one cell, or nothing at all."""
+    end, width = len(rows), int(rows.ends[first + 1] - rows.ends[first]) if first < len(rows) else 0
+    while end > first:
+        texts = [cell.strip() for cell in rows.row(end - 1)[1] if cell.strip()]
+        is_text = len(texts) == 1 and width > 1 and re.search("[^\\W\\d]{3}", texts[0]) and not has_date(texts)
+        if texts and not is_text:
+            break
         end -= 1
-    return rows[:end], [(line, " ".join(filter(None, cells)).strip()) for line, cells in rows[end:]]
+    return end
 
 
-def _is_note(cells: list[str], width: int) -> bool:
-    texts = [cell.strip() for cell in cells if cell.strip()]
-    if not texts:
-        return True
-    return len(texts) == 1 and width > 1 and bool(re.search("[^\\W\\d]{3}", texts[0])) and not has_date(cells)
-
-
-def _notes(notes: list[tuple[int, str]]) -> tuple[Finding, ...]:
-    return tuple(make_finding("ignored line", line=line, value=text or "an empty row") for line, text in notes)
-
-
-def _check_widths(rows: list[Row], width: int, origin: Origin) -> tuple[tuple[int, ...], tuple[list[str], ...]]:
-    """Lines and cells; a row without `width` fields is a `DataError`, and so is a table without rows."""
-    if not rows:
+def _split_columns(rows: Rows, first: int, end: int, width: int, origin: Origin) -> list[list[str]]:
+    """The cells of the columns; a row without `width` fields is a `DataError`, and so is a table without rows."""
+    if first == end:
         raise DataError(f"{origin.label}: expected rows after the header; got none")
-    for line, cells in rows:
-        while len(cells) > width and not cells[-1].strip():
-            cells.pop()
-        if len(cells) != width:
-            hint = " (a decimal comma or an unquoted separator?)" if len(cells) > width else ""
-            got = f"{len(cells)}{hint}: {','.join(cells)[:60]!r}"
-            raise DataError(f"{origin.at(line)}: expected {width} fields as in the header; got {got}")
-    lines, cells_of_rows = zip(*rows)
-    return lines, cells_of_rows
+    cells = rows.cells[rows.ends[first] : rows.ends[end]]
+    if (np.diff(rows.ends[first : end + 1]) != width).any():
+        cells = []
+        for line, row in map(rows.row, range(first, end)):
+            while len(row) > width and not row[-1].strip():
+                row.pop()
+            if len(row) != width:
+                hint = " (a decimal comma or an unquoted separator?)" if len(row) > width else ""
+                got = f"{len(row)}{hint}: {','.join(row)[:60]!r}"
+                raise DataError(f"{origin.at(line)}: expected {width} fields as in the header; got {got}")
+            cells += row
+    return [cells[n::width] for n in range(width)]
 
 
 def _drop_empty_columns(table: Table) -> Table:

@@ -8,7 +8,8 @@ import numpy as np
 
 from torchcommodity.data._core.arrays import Array
 from torchcommodity.data._core.errors import DataError
-from torchcommodity.data._sources.tables.table import Column, Origin, Table
+from torchcommodity.data._sources.columns.column import Column
+from torchcommodity.data._sources.tables.table import Origin, Table
 
 if TYPE_CHECKING:
     import pandas as pd

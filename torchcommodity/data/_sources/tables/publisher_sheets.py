@@ -9,8 +9,9 @@ import numpy as np
 from torchcommodity.data._core.arrays import Array
 from torchcommodity.data._core.errors import DataError
 from torchcommodity.data._core.frequency import month_end
+from torchcommodity.data._sources.columns.column import Column
 from torchcommodity.data._sources.tables.sheet import Rows, filled, is_number, to_numbers, to_times
-from torchcommodity.data._sources.tables.table import Column, Origin, Table
+from torchcommodity.data._sources.tables.table import Origin, Table
 
 EIA, WORLD_BANK = "U.S. Energy Information Administration", "World Bank"
 UNITS = {

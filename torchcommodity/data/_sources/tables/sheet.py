@@ -9,7 +9,8 @@ import numpy as np
 
 from torchcommodity.data._core.arrays import Array
 from torchcommodity.data._core.errors import make_finding
-from torchcommodity.data._sources.tables.table import Column, Origin, Table
+from torchcommodity.data._sources.columns.column import Column
+from torchcommodity.data._sources.tables.table import Origin, Table
 
 Rows = list[list[Any]]  # cells of a sheet: text, numbers, dates, booleans; "" = empty
 

@@ -1,15 +1,18 @@
-"""`Table`: what every reader returns, before a layout gives the columns their roles."""
+"""`Table`: what every reader returns: columns, where they come from, and their conversion with errors in words."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from torchcommodity.data._core.arrays import Array
-from torchcommodity.data._core.errors import Finding
+from torchcommodity.data._core.errors import DataError, Finding
 from torchcommodity.data._core.names import printable
 from torchcommodity.data._core.provenance import NOT_STATED
-from torchcommodity.data._sources.records import Records
+from torchcommodity.data._sources.columns.column import Column
+from torchcommodity.data._sources.columns.numbers import decimal_proofs, grouped_by_points, has_comma
+
+Records = Mapping[str, Mapping[str, str]]  # symbol -> the fields of `Panel.sources`
 
 
 @dataclass(frozen=True)
@@ -31,45 +34,6 @@ class Origin:
     def at(self, line: int) -> str:
         """`prices.csv, line 7`."""
         return f"{self.label}, {self.row_word} {line}"
-
-
-@dataclass(frozen=True)
-class Column:
-    """One column of R cells.
-
-    Args:
-        name: its name in the header; "" = an index without a name, as pandas writes it.
-        cells: a list of text, "" = missing; or an array `(R,)` of numbers (NaN = missing), of booleans, of local times
-            `datetime64` (NaT = missing), or of objects that are none of these.
-        dtype: the type as its source names it, for error messages.
-        unit: its unit, where the header states one.
-
-    >>> Column("WTI", ["18.27", ""]).is_text
-    True
-    """
-
-    name: str
-    cells: "list[str] | Array"
-    dtype: str = "text"
-    unit: str = ""
-
-    def __len__(self) -> int:
-        return len(self.cells)
-
-    @property
-    def is_text(self) -> bool:
-        """Whether the cells are text."""
-        return isinstance(self.cells, list)
-
-    @property
-    def is_time(self) -> bool:
-        """Whether the cells are dates or times."""
-        return isinstance(self.cells, np.ndarray) and self.cells.dtype.kind == "M"
-
-    @property
-    def is_number(self) -> bool:
-        """Whether the cells are integers or floating-point numbers."""
-        return isinstance(self.cells, np.ndarray) and self.cells.dtype.kind in "iuf"
 
 
 @dataclass(frozen=True)
@@ -117,3 +81,76 @@ class Table:
         names = [self.columns[n].name for n in columns] if names is None else names
         selected = tuple(replace(self.columns[n], name=name) for n, name in zip(columns, names))
         return replace(self, columns=selected, levels=())
+
+    def texts(self, column: Column | None) -> list[str]:
+        """The texts `(R,)` of a column, "" = missing; all "" for an optional column that the table does not have."""
+        return [""] * len(self) if column is None else column.texts
+
+    def times(self, column: Column, order: str | None = None) -> Array:
+        """The local times `(R,) datetime64` of a column of dates; see `Column.times`.
+
+        Raises:
+            DataError: a missing or impossible date, or a column of something else.
+        """
+        parsed = column.times(order)
+        if parsed.bad.any():
+            row = int(parsed.bad.argmax())
+            raise DataError(f"{self.at(row)}: {parsed.problem(row)}")
+        return parsed.values
+
+    def days(self, column: Column, order: str | None = None) -> Array:
+        """The calendar days `(R,)` of a column of dates; a time counts as the day as written. See `times`."""
+        return self.times(column, order).astype("datetime64[D]")
+
+    def prices(self, columns: Sequence[Column], decimal: str | None = None, names: Sequence[str] = ()) -> Array:
+        """The prices `(R, K)` of K columns, NaN = missing; messages name the row (`names`) or else the column.
+
+        Where text is not plain numbers, decimal mark and thousands separators are decided from all the columns.
+
+        Raises:
+            DataError: a cell that is not a finite price; numbers whose decimal mark is not certain.
+        """
+        mark = decimal or self._decimal_mark(columns)
+        prices = np.empty((len(self), len(columns)))
+        for k, column in enumerate(columns):
+            parsed = column.prices(mark)
+            if parsed.bad.any():
+                row = int(parsed.bad.argmax())
+                has_name = names and (column.is_text or column.is_number)
+                name = names[row] if has_name else column.name
+                raise DataError(f"{self.at(row)}: {name!r}: {parsed.problem(row)}")
+            prices[:, k] = parsed.values
+        return prices
+
+    def _decimal_mark(self, columns: Sequence[Column]) -> str:
+        """The decimal mark that the cells of all columns prove."""
+        texts = [column for column in columns if column.is_text]
+        if not any(column.has_comma for column in texts):
+            for column in texts:
+                if cell := grouped_by_points(column.amounts):  # 1.021 beside 985 may be a thousand
+                    raise DataError(
+                        f"{self.origin.label}: {column.name!r}: expected a decimal point; got {cell!r} beside whole "
+                        "numbers, whose point can separate thousands; "
+                        "say which with --decimal , or --decimal . (decimal=)"
+                    )
+            return "."
+        proofs: dict[str, tuple[int, str, str]] = {}  # row, cell and column of the first proof of a mark
+        for column in texts:
+            for mark, row in decimal_proofs(column.amounts, *(proofs if len(proofs) == 1 else ())).items():
+                if mark not in proofs or row < proofs[mark][0]:
+                    proofs[mark] = (row, column.amounts[row], column.name)
+        if len(proofs) == 1:
+            return next(iter(proofs))
+        if proofs:
+            (early, first, _), (row, cell, name) = sorted(proofs.values())
+            raise DataError(
+                f"{self.at(row)}: {name!r}: expected one decimal mark in the file, as in {first!r} "
+                f"({self.origin.row_word} {self.lines[early]}); got {cell!r}; state it with --decimal . or --decimal ,"
+            )
+        name, row, cell = next(
+            (column.name, row, cell) for column in texts for row, cell in enumerate(column.amounts) if has_comma([cell])
+        )
+        raise DataError(
+            f"{self.at(row)}: {name!r}: expected a decimal point; got {cell!r}, whose comma can be a decimal mark or "
+            "separate thousands; say which with --decimal , or --decimal . (decimal=)"
+        )

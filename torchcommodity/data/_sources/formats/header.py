@@ -1,14 +1,33 @@
-"""Tables with a field and a symbol in every column name, reduced to one column per symbol."""
+"""What a header says: fields and symbols in several rows or in one name, and the symbol in the name of a file."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 from torchcommodity.data._core.errors import DataError
 from torchcommodity.data._sources.columns.dates import find_style
-from torchcommodity.data._sources.formats.names import DATES, FIELDS, PRICES, is_bar, key
+from torchcommodity.data._sources.formats.names import (
+    DATES,
+    FIELDS,
+    HIGHS,
+    INTERESTS,
+    LOWS,
+    OPENS,
+    PRICES,
+    VOLUMES,
+    is_bar,
+    key,
+)
 from torchcommodity.data._sources.tables.table import Table
 
+BAR_FIELDS = {"open": OPENS, "high": HIGHS, "low": LOWS, "volume": VOLUMES, "open_interest": INTERESTS}
+
 _TUPLE = re.compile(r"""\(\s*['"](.*?)['"],\s*['"](.*?)['"]\s*\)""")  # a label of two levels as pandas writes it
+_GENERIC = re.compile(
+    "prices?|data|dataset|table|export|download|file|histor(y|ical)|test|bars|ohlcv?|close|series|output|input|sample|"
+    "untitled|new|daily|weekly|monthly|eod|quotes|book|sheet|csv|xlsx|parquet|te?mp|"
+)
+_ENDING = re.compile(r"\.(csv|txt|tsv|dat|parquet|pq|feather|arrow|xlsx?|gz|zst|bz2|xz|zip)$", re.IGNORECASE)
 
 
 def read_header_rows(table: Table) -> Table:
@@ -36,7 +55,7 @@ def split_names(table: Table) -> Table:
     if sum(pair is not None for pair in pairs) > 1:
         levels = zip(*((pair[1], pair[2]) if pair else (name, "") for pair, name in zip(pairs, table.names)))
         return replace(table, levels=tuple(levels))
-    split = [_split(name) for name in table.names]
+    split = [_field_and_symbol(name) for name in table.names]
     fields = {key(field) for field, symbol in split if symbol}
     if not is_bar(fields) or sum(bool(symbol) for _, symbol in split) < len(split) - 1:
         return table
@@ -51,12 +70,12 @@ def pick_field(table: Table, column: str | None, prices: tuple[str, ...]) -> tup
     Raises:
         DataError: no field that is a price, or `column` is none of them.
     """
-    fields = [n for n, level in enumerate(table.levels) if _is_fields(level)]
+    fields = [n for n, level in enumerate(table.levels) if _names_fields(level)]
     if not fields:
         return _without_levels(table), ""
     level = table.levels[fields[0]]
     others = [names for n, names in enumerate(table.levels) if n != fields[0]]
-    symbols = next((names for names in others if _distinct(names) and not _is_index(names)), others[0])
+    symbols = next((names for names in others if any(names[1:])), others[0])
     known = {key(name): name for name in level if key(name) in FIELDS}
     wanted = key(column) if column else next((name for name in (*prices, *PRICES) if name in known), None)
     if wanted not in known:
@@ -68,22 +87,15 @@ def pick_field(table: Table, column: str | None, prices: tuple[str, ...]) -> tup
     return table.select([date, *columns], names), known[wanted]
 
 
-def _is_fields(level: tuple[str, ...]) -> bool:
+def _names_fields(level: tuple[str, ...]) -> bool:
+    """Whether a row of a header names fields of bars: at least as many as other names, a price among them."""
     keys = {key(name) for name in level}
     return len(keys & FIELDS) >= max(1, len(keys - FIELDS - set(DATES) - {"", "price", "ticker"})) and bool(
         keys & {*PRICES} - {"price"}
     )
 
 
-def _is_index(level: tuple[str, ...]) -> bool:
-    return not any(level[1:])
-
-
-def _distinct(level: tuple[str, ...]) -> bool:
-    return any(level[1:])
-
-
-def _split(name: str) -> tuple[str, str]:
+def _field_and_symbol(name: str) -> tuple[str, str]:
     """Field and symbol of `Close CL=F` or `CL=F_Close`; no symbol in any other name."""
     for pattern, field, symbol in ((r"(.+?)[ _|:.-]+(.+)", 1, 2), (r"(.+)[ _|:.-]+(.+?)", 2, 1)):
         if (match := re.fullmatch(pattern, name)) and key(match[field]) in FIELDS:
@@ -106,3 +118,36 @@ def _without_levels(table: Table) -> Table:
         )
     titles = tuple(" ".join(filter(None, level)) for level in table.levels[:-1])
     return replace(table, levels=(), titles=table.titles + titles)
+
+
+def field_names(table: Table, fields: Sequence[str] = tuple(BAR_FIELDS)) -> dict[str, str]:
+    """Field -> the name of its column, or of its columns in a header of several rows; only those that are there.
+
+    >>> from torchcommodity.data._sources.tables.delimited import read_delimited
+    >>> from torchcommodity.data._sources.tables.table import Origin
+    >>> field_names(read_delimited(b"Date,Open,Vol.,Price\\n2024-01-02,71.7,293361,70.38\\n", Origin("bars.csv")))
+    {'open': 'Open', 'volume': 'Vol.'}
+    """
+    levels = split_names(read_header_rows(table)).levels or (table.names,)
+    names = {key(name): name for level in levels for name in level}
+    matches = {field: next((names[word] for word in BAR_FIELDS[field] if word in names), None) for field in fields}
+    return {field: name for field, name in matches.items() if name is not None}
+
+
+def symbol_of_file(path: str, pattern: str = "") -> str:
+    """The symbol in a file name, or "" where the name says nothing (`data.csv`).
+
+    Args:
+        path: the file; folders and endings do not count.
+        pattern: of the vendor's file names; group 1 is the symbol.
+
+    >>> symbol_of_file("in/CL=F.csv.gz"), symbol_of_file("prices.csv"), symbol_of_file("cl.f_d.csv", r"(.+)_d")
+    ('CL=F', '', 'cl.f')
+    """
+    stem = re.split(r"[/\\]", path)[-1].strip()
+    while (shorter := _ENDING.sub("", stem)) != stem:
+        stem = shorter
+    if pattern and (match := re.fullmatch(pattern, stem)):
+        stem = match[1]
+    is_generic = _GENERIC.fullmatch(re.sub(r"[\W_\d]+", "", stem.lower()))
+    return "" if is_generic or not stem.isprintable() else stem.strip()
