@@ -137,7 +137,7 @@ def test_page_command_has_known_options(line: str) -> None:
     command: Any = typer.main.get_command(app)
     while hasattr(command, "commands") and words and not words[0].startswith("-"):
         assert words[0] in command.commands, f"unknown command {words[0]}"
-        command, words = command.commands[words[0]], words[1:]
+        command, words = command.get_command(None, words[0]), words[1:]
     context = command.context_class(command)
     command.make_parser(context).parse_args(words)
 
