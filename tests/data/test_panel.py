@@ -176,9 +176,36 @@ def test_every_public_name_is_exported_and_documented():
     assert all(getattr(data, name).__doc__ for name in data.__all__ if name not in literals)
 
 
-def test_import_without_pandas_names_the_extra():
-    code = "import sys; sys.modules['pandas'] = None; import torchcommodity.data"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+def run_without(packages, code):
+    """Run code in a process in which these packages are not installed."""
+    block = f"import sys; sys.modules.update(dict.fromkeys({packages!r})); "
+    return subprocess.run([sys.executable, "-c", block + code], capture_output=True, text=True)
+
+
+def test_reading_a_csv_needs_only_numpy_and_pyarrow(tmp_path):
+    (tmp_path / "prices.csv").write_text("date,WTI\n2020-04-17,18.27\n2020-04-20,-37.63\n")
+    others = ["arch", "duckdb", "lightning_fabric", "pandas", "pandas_market_calendars", "plotly", "requests", "scipy"]
+    code = f"from torchcommodity import data; print(data.read({str(tmp_path / 'prices.csv')!r}).values.tolist())"
+    run = run_without(others, code)
+    assert (run.stdout, run.stderr) == ("[[18.27], [-37.63]]\n", "")
+
+
+@pytest.mark.parametrize(
+    ("package", "code"),
+    [
+        ("pandas", "data.read('embedded')"),
+        ("requests", "data.fred('DCOILWTICO')"),
+        ("duckdb", "data.read('sql:SELECT 1')"),
+    ],
+)
+def test_missing_package_is_named_with_its_extra(package, code):
+    run = run_without([package], f"from torchcommodity import data; {code}")
+    assert run.returncode == 1
+    assert run.stderr.splitlines()[-1].endswith(f"needs {package}: pip install 'torchcommodity[forecast]'")
+
+
+def test_import_without_pyarrow_names_the_extra():
+    run = run_without(["pyarrow"], "import torchcommodity.data")
     assert run.returncode == 1
     assert "pip install 'torchcommodity[forecast]'" in run.stderr.splitlines()[-1]
 

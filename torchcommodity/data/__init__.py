@@ -5,7 +5,7 @@ Names are imported on first use: reading dates and checking numbers need no torc
 
 from typing import TYPE_CHECKING
 
-import torchcommodity.data._core.check_extra  # noqa: F401 - where the extra is missing, its error says what to install
+import torchcommodity.data._core.check_extra  # noqa: F401 - where pyarrow is missing, its error says what to install
 from torchcommodity import _lazy
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from torchcommodity._extras import extra
 from torchcommodity.data._core.arrays import Dates, Months
 
 Rule = Callable[[Months, np.busdaycalendar], Dates]
@@ -35,7 +36,8 @@ def business_calendar(market: str) -> np.busdaycalendar:
     Unscheduled closures (days of mourning, disasters) count as business days: they were unknown in advance, and the
     panel has no row for them.
     """
-    import pandas_market_calendars  # slow to import; needed for contracts only
+    with extra("forecast"):
+        import pandas_market_calendars  # slow to import; needed for contracts only
 
     holidays = pandas_market_calendars.get_calendar(CALENDARS[market]).regular_holidays.holidays(FIRST, LAST)
     days = holidays.to_numpy().astype("datetime64[D]")

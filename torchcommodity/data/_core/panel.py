@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import torch
 
+from torchcommodity._extras import extra
 from torchcommodity.data._core.arrays import Months
 from torchcommodity.data._core.calendar import trading_calendar
 from torchcommodity.data._core.curve import Curve, check_curve, check_same_series
@@ -302,7 +303,8 @@ class Panel:
         >>> data.embedded().to_pandas("long")[["symbol", "price", "unit"]].head(1).values.tolist()
         [['WTI', 25.56, '$/bbl']]
         """
-        import pandas as pd
+        with extra("forecast"):
+            import pandas as pd
 
         if layout not in ("wide", "long"):
             raise ValueError(f"to_pandas: layout must be wide or long; got {layout!r}")

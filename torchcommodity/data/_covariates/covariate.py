@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
+from torchcommodity._extras import extra
 from torchcommodity.data._core.arrays import Dates
 from torchcommodity.data._core.errors import DataError
 from torchcommodity.data._core.names import check_names
@@ -70,7 +71,8 @@ class Covariate:
     def valid_days(self) -> Indices:
         """Days `(M,)` after its publication for which each value is used: at least 10, and three times the median
         distance of the dates in use so far."""
-        import pandas as pd
+        with extra("forecast"):
+            import pandas as pd
 
         distances = np.diff(self.dates[self.latest], prepend=self.dates[:1]) / DAY
         median = pd.Series(np.where(distances > 0, distances, np.nan)).expanding().median().fillna(0.0)

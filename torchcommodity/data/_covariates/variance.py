@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from torchcommodity._extras import extra
 from torchcommodity.data._core.arrays import Dates
 from torchcommodity.data._core.frequency import Frequency
 from torchcommodity.data._covariates.covariate import IN_ADVANCE, Covariate, Values
@@ -38,7 +39,8 @@ def variance_term(column: Covariate, rows: Dates, horizons: Sequence[int], frequ
 
 def _ratios(column: Covariate) -> Values:  # (M,)
     """Ratio of each observation when it came into use; an observation that never did has that of the one in use."""
-    import pandas as pd
+    with extra("forecast"):
+        import pandas as pd
 
     used = np.unique(column.latest)
     x, revised = column.values[used], np.diff(column.dates[used], prepend=np.datetime64("NaT", "D")) == 0 * DAY

@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from torchcommodity._extras import extra
 from torchcommodity.data._core.arrays import Array
 from torchcommodity.data._core.errors import DataError, summarize_names
 from torchcommodity.data._sources.columns.column import Column
@@ -179,7 +180,8 @@ class _Reader:
 
     def long(self, unit: QuantileUnit | None) -> QuantileTable:
         """A row per level."""
-        import pandas as pd
+        with extra("forecast"):
+            import pandas as pd
 
         unit = unit or ("price" if "price" in self.names else "log_return")
         values = self.table.prices([self.column((unit,))], decimal=".")[:, 0]
@@ -221,7 +223,8 @@ class _Reader:
 
     def _steps(self) -> list[str]:
         """The number of each row after its cutoff, by its date."""
-        import pandas as pd
+        with extra("forecast"):
+            import pandas as pd
 
         dates = self.table.days(self.column(("ds", "date")))
         frame = pd.DataFrame({"origin": self.origins, "symbol": self.symbols, "date": dates})
@@ -237,7 +240,8 @@ class _Reader:
 
 def _checked(table: QuantileTable) -> QuantileTable:
     """The table, or a `DataError` for the first defect of a kind, with the number of further ones."""
-    import pandas as pd
+    with extra("forecast"):
+        import pandas as pd
 
     levels, values = np.array(table.levels), table.values
     if not ((levels > 0) & (levels < 1)).all():

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from torchcommodity._extras import extra
 from torchcommodity.data._core.errors import DataError, Finding, summarize_names
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.provenance import Provenance
@@ -126,7 +127,8 @@ def transaction(path: Path, *, write: bool = False) -> "Iterator[duckdb.DuckDBPy
         DataError: a file that cannot be opened or written, is no store, or is held by another process for
             `LOCK_SECONDS`.
     """
-    import duckdb
+    with extra("forecast"):
+        import duckdb
 
     if write:
         _create(path)
@@ -163,7 +165,8 @@ def check_file(path: Path) -> bool:
 
 def _create(path: Path) -> None:
     """Create an empty store unless the file exists: under another name first, so that a crash leaves all or nothing."""
-    import duckdb
+    with extra("forecast"):
+        import duckdb
 
     if check_file(path):
         return
@@ -192,7 +195,8 @@ def _name(part: Path, path: Path) -> None:
 
 def _connect(path: Path, write: bool) -> "duckdb.DuckDBPyConnection":
     """Connect, and wait for other processes that hold the file."""
-    import duckdb
+    with extra("forecast"):
+        import duckdb
 
     start, notified = time.monotonic(), False
     while True:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import torch
 
+from torchcommodity._extras import extra
 from torchcommodity.data._core.arrays import Array
 from torchcommodity.data._core.errors import Finding
 from torchcommodity.data._core.panel import Panel
@@ -119,7 +120,8 @@ class Changes(NamedTuple):
 
 def diff(old: Panel | None, new: Panel, series: Mapping[str, int]) -> Changes:
     """Compare two panels bit by bit; `series` numbers their symbols from 1, `old` None = nothing is stored."""
-    import pandas as pd
+    with extra("forecast"):
+        import pandas as pd
 
     dates = new.dates if old is None else np.union1d(old.dates, new.dates)
     width = max(0 if panel is None or panel.curve is None else panel.curve.shape[2] for panel in (old, new))
@@ -331,7 +333,8 @@ def _insert_vintage(
 
 def _insert(connection: "Connection", table: str, key: list[int], rows: "list[Any] | pd.DataFrame") -> None:
     """Insert rows, with the same first cells `key`."""
-    import pandas as pd
+    with extra("forecast"):
+        import pandas as pd
 
     frame = pd.DataFrame(rows)
     if len(frame):

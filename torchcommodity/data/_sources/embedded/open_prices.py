@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from torchcommodity._extras import extra
 from torchcommodity.data._core.errors import DataError
 from torchcommodity.data._core.frequency import month_end
 from torchcommodity.data._core.provenance import Provenance
@@ -93,7 +94,8 @@ def read_open_prices(frequency: TableFrequency) -> OpenPrices:
     Raises:
         DataError: the folder was deleted.
     """
-    import pandas as pd
+    with extra("forecast"):
+        import pandas as pd
 
     table = TABLES[frequency]
     text = _text(table)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlencode
 
+from torchcommodity._extras import extra
 from torchcommodity.data._core.errors import DataError
 from torchcommodity.data._core.provenance import utc_now
 from torchcommodity.data._sources.atomic_write import write_atomic
@@ -138,8 +139,9 @@ def download(
         UnreachableError: no complete response after all retries.
         DataError: an error status, or a body above `max_bytes`.
     """
-    import requests  # slow to import
-    from requests.adapters import HTTPAdapter
+    with extra("forecast"):
+        import requests  # slow to import
+        from requests.adapters import HTTPAdapter
 
     with requests.Session() as session:
         for scheme in ("http://", "https://"):
@@ -160,8 +162,9 @@ def download(
 
 
 def _retry(http: Http) -> "Retry":
-    from urllib3.response import BaseHTTPResponse
-    from urllib3.util import Retry
+    with extra("forecast"):
+        from urllib3.response import BaseHTTPResponse
+        from urllib3.util import Retry
 
     class CappedRetry(Retry):
         def get_retry_after(self, response: BaseHTTPResponse) -> float | None:

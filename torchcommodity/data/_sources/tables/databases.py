@@ -6,12 +6,15 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 
+from torchcommodity._extras import extra
 from torchcommodity.data._core.errors import DataError, summarize_names
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._sources.lake.arrow import to_database_table
+
+with extra("forecast"):
+    import duckdb
 
 LOCKED: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from torchcommodity._extras import extra
 from torchcommodity.data._core.arrays import Array
 from torchcommodity.data._core.errors import DataError
 from torchcommodity.data._sources.columns.column import Column
@@ -53,7 +54,8 @@ def _from_arrow(table: Any, origin: Origin) -> Table:
 
 
 def _from_pandas(frame: "pd.DataFrame | pd.Series[Any]", origin: Origin) -> Table:
-    import pandas as pd
+    with extra("forecast"):
+        import pandas as pd
 
     if isinstance(frame, pd.Series):
         stacked = isinstance(frame.index, pd.MultiIndex)
@@ -92,7 +94,8 @@ def _levels(labels: "pd.Index[Any]", index: "list[tuple[str, pd.Series[Any]]]") 
 
 def _index_levels(index: "pd.Index[Any]") -> "list[tuple[str, pd.Series[Any]]]":
     """The levels of an index with their names; none of an unnamed index of integers, which only numbers the rows."""
-    import pandas as pd
+    with extra("forecast"):
+        import pandas as pd
 
     if index.nlevels == 1 and index.name is None and str(index.inferred_type) in ("integer", "empty"):
         return []
@@ -105,7 +108,8 @@ def _column(name: str, values: "pd.Series[Any]") -> Column:
 
 
 def _cells(values: "pd.Series[Any]") -> "list[str] | Array":
-    from pandas.api.types import is_bool_dtype, is_numeric_dtype
+    with extra("forecast"):
+        from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
     if hasattr(values.array, "to_timestamp"):  # periods are dated on their first day
         values = values.dt.to_timestamp()

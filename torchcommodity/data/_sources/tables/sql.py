@@ -4,10 +4,12 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-import duckdb
-
+from torchcommodity._extras import extra
 from torchcommodity.data._core.errors import DataError
 from torchcommodity.data._sources.tables.databases import LOCKED, fetch, readable_errors
+
+with extra("forecast"):
+    import duckdb
 
 # DuckDB cannot be told to read files but not to write them, and COPY may stand inside a SELECT, so the parsed query is
 # checked: only these nodes and table functions, which neither write nor run text as SQL.
