@@ -22,18 +22,18 @@ class PersistentVariable:
 
 def persistent_variables(functions: Iterable[Callable[..., Any]]) -> list[PersistentVariable]:
     """The variables that the functions, or those that they call in the same module, read or write."""
-    found: dict[int | str, PersistentVariable] = {}
+    persistent: dict[int | str, PersistentVariable] = {}
     for function in _reachable(functions):
         for name, value in _values(function):
             if hasattr(value, "cache_clear"):
-                found[id(value)] = _lru_cache(name, value)
+                persistent[id(value)] = _lru_cache(name, value)
             elif isinstance(value, CONTAINERS):
-                found[id(value)] = _container(name, value)
+                persistent[id(value)] = _container(name, value)
         variables, steps = function.__globals__, dis.get_instructions(function)
         for name in {step.argval for step in steps if step.opname == "STORE_GLOBAL"}:  # declared `global`, and set
             if isinstance(variables.get(name), (Tensor, int, float, tuple)):
-                found[name] = _global(name, variables)
-    return list(found.values())
+                persistent[name] = _global(name, variables)
+    return list(persistent.values())
 
 
 def _lru_cache(name: str, function: Any) -> PersistentVariable:
