@@ -20,7 +20,7 @@ from gpu import DEVICE, ROOT, Table, exit_without_gpu
 
 NAME = str(DEVICE)
 TOLERANCE = 1e-4  # of a log-return: networks compute in float32
-REQUIRED = ("pandas", "duckdb", "pyarrow", "scipy", "safetensors", "threadpoolctl", "lightning_fabric")
+REQUIRED = ("pandas", "pyarrow", "scipy", "safetensors", "threadpoolctl", "lightning_fabric")
 
 
 def require(*packages: str) -> None:

@@ -1,7 +1,10 @@
 """Every native operator once, forward and backward, on small inputs: what compute-sanitizer watches.
 
-Sizes are odd, so that the last warps and chunks are incomplete.
+Sizes are odd, so that the last warps and chunks are incomplete. `once.py K COUNT` runs every COUNT-th operator from the
+K-th on.
 """
+
+import sys
 
 import torch
 from gpu import exit_without_gpu, synchronize
@@ -10,7 +13,8 @@ from operators import cases_of, gradients, native_operators, on_gpu, resized
 
 def main() -> None:
     exit_without_gpu()
-    for op in native_operators():
+    first, step = map(int, sys.argv[1:] or (0, 1))
+    for op in native_operators()[first::step]:
         for case in cases_of(op)[:2]:
             for dtype in (torch.float32, torch.float64):
                 small = on_gpu(resized(case, 2, 67, 35, dtype))
