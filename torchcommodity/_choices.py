@@ -11,6 +11,13 @@ ModelName = Literal[
     "har-orthogonal-lstm",
 ]  # fmt: skip
 
+DEFAULT_MODEL: ModelName = "har-garch"
+
+DateOrder = Literal["ymd", "dmy", "mdy"]
+DecimalMark = Literal[".", ","]
+Adjustment = Literal["none", "panama", "ratio"]
+Transform = Literal["level", "changes", "volatility"]
+
 ArtifactFormat = Literal["pt2", "aoti", "onnx"]
 ARTIFACT_ENDINGS: dict[ArtifactFormat, str] = {"aoti": ".aoti.pt2", "pt2": ".pt2", "onnx": ".onnx"}  # the longest first
 

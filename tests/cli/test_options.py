@@ -1,4 +1,4 @@
-"""The shared options: light copies of constants of the library, and checks of names before any work."""
+"""The shared options: one meaning in all commands, and checks of names before any work."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,19 +7,12 @@ import pytest
 import typer
 from typer.testing import Result
 
-from torchcommodity import models
-from torchcommodity.cli import _options, _prices
+from torchcommodity.cli import _prices
 from torchcommodity.cli._application import COMMANDS, app
 from torchcommodity.data import embedded
 from torchcommodity.forecast import data_hash
-from torchcommodity.training import FitConfig
 
 Run = Callable[..., Result]
-
-
-def test_options_constants_equal_those_of_the_library() -> None:
-    assert tuple(models.MODELS) == _options.MODELS
-    assert models.model_name(FitConfig().model) == _options.DEFAULT_MODEL
 
 
 def test_options_of_one_name_have_one_meaning() -> None:

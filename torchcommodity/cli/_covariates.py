@@ -1,10 +1,11 @@
 """Options that say which covariates there are and when they were published."""
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
+from torchcommodity._choices import Transform
 from torchcommodity.cli import _output as output
 from torchcommodity.cli._parse import parse_names
 from torchcommodity.cli._prices import check_source
@@ -18,7 +19,7 @@ CAPTION = (
     "age: median days from the date of a value to the row; expired: rows for which the last value is too old; "
     "unpublished: rows on which a join by date would have used a value that was not published yet."
 )
-TRANSFORMS = ("level", "changes", "volatility")
+TRANSFORMS = ", ".join(get_args(Transform))
 
 
 def parse_transform(text: str) -> str | dict[str, str]:
@@ -38,8 +39,8 @@ def check_transform(text: str | None) -> str | None:
     if text is not None:
         transforms = parse_transform(text)
         names = [transforms] if isinstance(transforms, str) else list(transforms.values())
-        if unknown := [name for name in names if name not in TRANSFORMS]:
-            raise typer.BadParameter(f"expected {', '.join(TRANSFORMS)}, or NAME=TRANSFORM,...; got {unknown[0]!r}")
+        if unknown := [name for name in names if name not in get_args(Transform)]:
+            raise typer.BadParameter(f"expected {TRANSFORMS}, or NAME=TRANSFORM,...; got {unknown[0]!r}")
     return text
 
 
@@ -75,7 +76,7 @@ class CovariateOptions:
             "--transform",
             metavar="NAME",
             callback=check_transform,
-            help="Transform of the covariates: level, changes, volatility, or VIX=volatility,USD=changes",
+            help=f"Transform of the covariates: {TRANSFORMS}, or VIX=volatility,USD=changes",
         ),
     ] = None
 

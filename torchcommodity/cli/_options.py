@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
-from torchcommodity._choices import DEVICE, ExecutorName, ModelName
+from torchcommodity._choices import DEFAULT_MODEL, DEVICE, ExecutorName, ModelName
 from torchcommodity.cli._parse import parse_levels, parse_names, reject_unless
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from torchcommodity.training import Executor, FitConfig
 
 TABLES = (".csv", ".parquet", ".json")
-DEFAULT_MODEL, DEFAULT_NETWORK = "har-garch", "har-lstm"
+DEFAULT_NETWORK = "har-lstm"  # of a command that trains one
 MODELS = get_args(ModelName)
 DEVICES = "cpu, cuda, cuda:1, mps, or auto: a GPU if there is one"
 

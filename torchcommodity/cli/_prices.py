@@ -4,10 +4,11 @@ import glob
 import os
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from torchcommodity._choices import Adjustment, DateOrder, DecimalMark
 from torchcommodity.cli._parse import parse_contracts, parse_names, reject_unless
 
 if TYPE_CHECKING:
@@ -117,10 +118,10 @@ class SourceOptions:
         str | None, typer.Option("--column", metavar="NAME", help="Price column; default: settlement, else close")
     ] = None
     decimal: Annotated[
-        Literal[".", ","] | None, typer.Option("--decimal", help="Decimal mark; default: as the numbers prove")
+        DecimalMark | None, typer.Option("--decimal", help="Decimal mark; default: as the numbers prove")
     ] = None
     date_order: Annotated[
-        Literal["ymd", "dmy", "mdy"] | None,
+        DateOrder | None,
         typer.Option("--date-order", help="Order of year, month and day; default: as the dates prove"),
     ] = None
     roll: Annotated[
@@ -132,7 +133,7 @@ class SourceOptions:
         ),
     ] = None
     adjustment: Annotated[
-        Literal["none", "panama", "ratio"] | None,
+        Adjustment | None,
         typer.Option("--adjustment", help="Back-adjustment of prices by contract; default: none"),
     ] = None
     averages: Annotated[

@@ -5,13 +5,14 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+from torchcommodity._choices import Adjustment, DateOrder, DecimalMark
 from torchcommodity.data._core.errors import DataError
 from torchcommodity.data._core.names import check_several
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.provenance import NOT_STATED
 from torchcommodity.data._read_table import read_file
 from torchcommodity.data._sources.embedded.embedded import embedded
-from torchcommodity.data._sources.formats.format import Adjustment, DateOrder, Decimal, ReadOptions
+from torchcommodity.data._sources.formats.format import ReadOptions
 from torchcommodity.data._sources.publishers.eia import eia
 from torchcommodity.data._sources.publishers.fred import fred
 from torchcommodity.data._store.store import Store
@@ -26,7 +27,7 @@ def read(
     *,
     format: str | None = None,
     column: str | None = None,
-    decimal: Decimal | None = None,
+    decimal: DecimalMark | None = None,
     date_order: DateOrder | None = None,
     contracts: Mapping[str, str | None] | None = None,
     roll: str | None = None,

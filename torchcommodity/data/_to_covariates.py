@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from torchcommodity._choices import Transform
 from torchcommodity.data._core.arrays import Dates
 from torchcommodity.data._core.errors import DataError, summarize_names
 from torchcommodity.data._core.panel import Panel
-from torchcommodity.data._covariates.covariate import IN_ADVANCE, VINTAGES, Covariate, Transform, Values
+from torchcommodity.data._covariates.covariate import IN_ADVANCE, VINTAGES, Covariate, Values
 from torchcommodity.data._covariates.covariates import Covariates
 from torchcommodity.data._covariates.release import add_lag, first_day
 from torchcommodity.data._sources.tables.frames import read_frame

@@ -5,12 +5,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
+from torchcommodity._choices import DateOrder, DecimalMark
 from torchcommodity.data._core.errors import DataError
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.provenance import Provenance, drop_origin_findings
 from torchcommodity.data._read import read
 from torchcommodity.data._read_table import panel_of_frame
-from torchcommodity.data._sources.formats.format import DateOrder, Decimal, ReadOptions
+from torchcommodity.data._sources.formats.format import ReadOptions
 
 
 def to_panel(
@@ -23,7 +24,7 @@ def to_panel(
     contracts: Iterable[str | None] | None = None,
     format: str | None = None,
     column: str | None = None,
-    decimal: Decimal | None = None,
+    decimal: DecimalMark | None = None,
     date_order: DateOrder | None = None,
 ) -> Panel:
     """Convert prices of any accepted type to a `Panel`.

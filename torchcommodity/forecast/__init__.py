@@ -15,7 +15,7 @@ from torchcommodity.forecast._calendar import Calendar as Calendar
 from torchcommodity.forecast._calendar import calendar as calendar
 from torchcommodity.forecast._calendar import horizon_name as horizon_name
 from torchcommodity.forecast._conformal import conformal as conformal
-from torchcommodity.forecast._contract_rolls import roll_days as roll_days
+from torchcommodity.forecast._contract_rolls import symbol_roll_days as symbol_roll_days
 from torchcommodity.forecast._correlation import CORRELATION_WINDOW as CORRELATION_WINDOW
 from torchcommodity.forecast._correlation import Correlation as Correlation
 from torchcommodity.forecast._correlation import correlation as correlation
@@ -114,8 +114,8 @@ __all__ = [
     "predict",
     "pretrained",
     "previous_forecast",
-    "roll_days",
     "score",
     "statistical",
     "summarize",
+    "symbol_roll_days",
 ]

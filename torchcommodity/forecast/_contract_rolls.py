@@ -4,8 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torchcommodity.data import CONTRACTS, Panel, row_calendar
-from torchcommodity.data import roll_days as exchange_roll_days
+from torchcommodity.data import CONTRACTS, Panel, roll_days, row_calendar
 from torchcommodity.forecast._calendar import Dates
 
 YEAR_OF_ROWS = {"daily": 260, "weekly": 53, "monthly": 13}
@@ -24,7 +23,7 @@ def contract_state(panel: Panel, n: int, day: np.datetime64) -> ContractState:
     Both follow from the delivery months of the panel where it has them, else from the rule of the exchange. A spot
     price has neither, and nor have products without a roll calendar.
     """
-    days = roll_days(panel, n, day + np.timedelta64(400, "D"))
+    days = symbol_roll_days(panel, n, day + np.timedelta64(400, "D"))
     following = days[days > day]
     next_roll = str(following[0]) if following.size else None
     deliveries, code = _delivery_months(panel, n), panel.contracts[n]
@@ -40,13 +39,13 @@ def contract_state(panel: Panel, n: int, day: np.datetime64) -> ContractState:
     return ContractState(str(front[0]), next_roll)
 
 
-def roll_days(panel: Panel, n: int, last: np.datetime64) -> Dates:
+def symbol_roll_days(panel: Panel, n: int, last: np.datetime64) -> Dates:
     """Days from the panel's first row to `last` on which symbol n's series rolls: those of the past, then expected."""
     if _delivery_months(panel, n) is None:
         code = panel.contracts[n]
         if code is None or CONTRACTS[code].last_day is None:
             return np.array([], dtype="datetime64[D]")
-        return exchange_roll_days(code, panel.dates[0], last)
+        return roll_days(code, panel.dates[0], last)
     ahead = YEAR_OF_ROWS[panel.frequency]
     flags = panel.select([panel.symbols[n]]).roll_months(ahead)[:, 0].numpy()
     # the calendar of a product of an unknown exchange is that of crude oil, as in `Panel.roll_months`

@@ -23,7 +23,7 @@ from torchcommodity.charts import (
 )
 from torchcommodity.data import Panel
 from torchcommodity.forecast._calendar import Dates
-from torchcommodity.forecast._contract_rolls import roll_days
+from torchcommodity.forecast._contract_rolls import symbol_roll_days
 from torchcommodity.forecast._intervals import interval_name, intervals, level_index, main_interval
 
 BAND_COLORS = tuple(LIGHT[name] for name in ("band50", "band80", "band90"))
@@ -145,7 +145,7 @@ def _rolls(fan: Fan, levels: Sequence[float], history: Panel, n: int) -> Chart:
     days = np.concatenate([history.dates[has_price], fan.dates[1:]])
     middle = fan.prices[:, index[0.5]] if 0.5 in index else fan.prices.mean(1)
     values = np.concatenate([prices[has_price], middle[1:]])
-    rolls = roll_days(history, n, fan.dates[-1])
+    rolls = symbol_roll_days(history, n, fan.dates[-1])
     heights = np.interp(rolls.astype(np.int64), days.astype(np.int64), values)
     trace = line_trace(list(map(str, rolls)), heights, LIGHT["mark"], "roll", "markers")
     marker = {"symbol": "line-ns-open", "size": 12, "color": LIGHT["mark"], "line": {"width": 2}}

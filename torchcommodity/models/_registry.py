@@ -9,7 +9,7 @@ tutorials on which this library is based:
 """
 
 from difflib import get_close_matches
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import torch
 
@@ -37,7 +37,7 @@ class ModelEntry(NamedTuple):
     summary: str
 
 
-MODELS: dict[ModelName, ModelEntry] = {
+_ENTRIES: dict[ModelName, ModelEntry] = {
     "har-garch": ModelEntry(HarGarchConfig, HarGarch, "HAR-GARCH term structure of volatility, no network (default)"),
     "har-lstm": ModelEntry(HarLstmConfig, HarLstm, "LSTM over the volatility features of each symbol"),
     "har-lltm": ModelEntry(HarLltmConfig, HarLltm, "LLTM (long-long-term memory) over the same features"),
@@ -50,6 +50,7 @@ MODELS: dict[ModelName, ModelEntry] = {
         HarOrthogonalLstmConfig, HarOrthogonalLstm, "Orthogonal LSTM with positive volatility weights"
     ),
 }
+MODELS: dict[ModelName, ModelEntry] = {name: _ENTRIES[name] for name in get_args(ModelName)}
 
 
 def model_entry(name: str) -> ModelEntry:

@@ -15,7 +15,7 @@ from torchcommodity.opkit._contract.report import Result as Result
 from torchcommodity.opkit._contract.runner import check as check
 from torchcommodity.opkit._diagnose.diagnose import diagnose as diagnose
 from torchcommodity.opkit._diagnose.findings import Diagnosis as Diagnosis
-from torchcommodity.opkit._diagnose.findings import Finding as Finding
+from torchcommodity.opkit._diagnose.findings import ModelFinding as ModelFinding
 from torchcommodity.opkit._external import external as external
 from torchcommodity.opkit._graph.graph import Graph as Graph
 from torchcommodity.opkit._graph.graph import graph as graph
@@ -54,12 +54,12 @@ __all__ = [
     "BuildError",
     "Cases",
     "Diagnosis",
-    "Finding",
     "Golden",
     "Graph",
     "LiveFunction",
     "LoggingTensor",
     "MetadataTensor",
+    "ModelFinding",
     "Op",
     "Override",
     "OverrideCoverage",

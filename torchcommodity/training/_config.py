@@ -2,14 +2,15 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from numbers import Real
 from typing import Annotated, Any
 
+from torchcommodity._choices import DEFAULT_MODEL
 from torchcommodity.data import Horizon, Panel, horizon_rows, row_calendar
 from torchcommodity.models import (
     Bounds,
     Frequency,
-    HarGarchConfig,
     ModelConfig,
     NonNegativeFloat,
     check_fields,
@@ -61,7 +62,7 @@ TRAIN_ROWS: dict[Frequency, tuple[int, int]] = {"daily": (252, 63), "weekly": (1
 class FitConfig:
     """Model, training settings and calibration; the defaults are those of the published results, on daily prices."""
 
-    model: ModelConfig = field(default_factory=HarGarchConfig)
+    model: ModelConfig = field(default_factory=partial(default_config, DEFAULT_MODEL))
     train: TrainConfig = field(default_factory=TrainConfig)
     # share of the past drift removed from the quantiles; 0 for an equity index, whose drift pays
     symmetry: float = 0.5
@@ -80,7 +81,7 @@ class FitConfig:
             raise ValueError(f"FitConfig: symmetry must be in [0, 1]; got {symmetry!r}")
 
     @classmethod
-    def for_frequency(cls, frequency: Frequency, model: str = "har-garch") -> "FitConfig":
+    def for_frequency(cls, frequency: Frequency, model: str = DEFAULT_MODEL) -> "FitConfig":
         """Default settings of a model for daily, weekly or monthly prices.
 
         Args:

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from torchcommodity._choices import DEFAULT_MODEL
 from torchcommodity.models import Frequency, config_from_dict, model_entry, model_name
 from torchcommodity.training._config import FitConfig
 
@@ -15,8 +16,6 @@ if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
-
-DEFAULT_MODEL = model_name(FitConfig().model)
 
 
 def load_config(path: str | Path, model: str | None = None, frequency: Frequency = "daily") -> FitConfig:

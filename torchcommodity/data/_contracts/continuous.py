@@ -6,6 +6,7 @@ from typing import NamedTuple, get_args
 import numpy as np
 import torch
 
+from torchcommodity._choices import Adjustment
 from torchcommodity.data._contracts.contract_table import ContractTable
 from torchcommodity.data._contracts.roll_rule import Quotes, RollRule, curve, held_contracts, last_holding_days
 from torchcommodity.data._core.arrays import Array, Dates, Months
@@ -14,7 +15,6 @@ from torchcommodity.data._core.errors import DataError, Finding, condense, make_
 from torchcommodity.data._core.expiry import business_calendar
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._quality.inspect import inspect
-from torchcommodity.data._sources.formats.format import Adjustment
 from torchcommodity.opkit import MetadataTensor
 
 

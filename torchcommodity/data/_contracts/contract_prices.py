@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from torchcommodity._choices import Adjustment
 from torchcommodity.data._contracts.continuous import continuous_panel
 from torchcommodity.data._contracts.contract_table import ContractTable, contracts_from_frame
 from torchcommodity.data._contracts.roll_rule import RollRule
 from torchcommodity.data._core.curve import Curve
 from torchcommodity.data._core.errors import summarize_names
 from torchcommodity.data._core.panel import Panel
-from torchcommodity.data._sources.formats.format import Adjustment
 
 if TYPE_CHECKING:
     import pandas as pd

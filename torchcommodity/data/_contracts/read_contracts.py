@@ -3,10 +3,11 @@
 import os
 from collections.abc import Mapping
 
+from torchcommodity._choices import DateOrder, DecimalMark
 from torchcommodity.data._contracts.contract_prices import ContractPrices
 from torchcommodity.data._contracts.contract_table import contracts_of_table
 from torchcommodity.data._core.provenance import NOT_STATED
-from torchcommodity.data._sources.formats.format import DateOrder, Decimal, ReadOptions
+from torchcommodity.data._sources.formats.format import ReadOptions
 from torchcommodity.data._sources.tables.open_table import open_table
 
 
@@ -15,7 +16,7 @@ def read_contracts(
     *,
     contracts: Mapping[str, str | None] | None = None,
     column: str | None = None,
-    decimal: Decimal | None = None,
+    decimal: DecimalMark | None = None,
     date_order: DateOrder | None = None,
     publisher: str = NOT_STATED,
     license: str = NOT_STATED,

@@ -29,14 +29,14 @@ def check_deliveries(deliveries: Months, dates: Dates, symbols: tuple[str, ...])
             )
 
 
-def made_rolls(deliveries: Months) -> Flags:
+def past_roll_rows(deliveries: Months) -> Flags:
     """Rows `(R,)` on which the delivery month of a column `(T,)` changes; NaT = unchanged."""
     known = np.flatnonzero(~np.isnat(deliveries))
     rows: Flags = known[1:][np.diff(deliveries[known]) != np.timedelta64(0, "M")]
     return rows
 
 
-def expected_rolls(code: str | None, dates: Dates, deliveries: Months, following: Dates) -> Flags:
+def expected_roll_rows(code: str | None, dates: Dates, deliveries: Months, following: Dates) -> Flags:
     """Rows among the `following` days on which the column is expected to roll, by the rolls it made.
 
     The lead of a roll is its distance from the last trading day of the contract that was left (from the start of its
@@ -58,7 +58,7 @@ def expected_rolls(code: str | None, dates: Dates, deliveries: Months, following
 
 
 def _lead(contract: Contract | None, dates: Dates, deliveries: Months, calendar: np.busdaycalendar) -> int | None:
-    rows = made_rolls(deliveries)
+    rows = past_roll_rows(deliveries)
     if not rows.size:
         return None if contract is None or contract.last_day is None else 1
     known = deliveries[~np.isnat(deliveries)]

@@ -8,7 +8,7 @@ from torchcommodity.data._core.arrays import Dates
 from torchcommodity.data._core.arrays import Months as Deliveries
 from torchcommodity.data._core.calendar import RowCalendar, row_calendar
 from torchcommodity.data._core.contracts import Contract, get_contract
-from torchcommodity.data._core.deliveries import expected_rolls, made_rolls
+from torchcommodity.data._core.deliveries import expected_roll_rows, past_roll_rows
 from torchcommodity.data._core.errors import DataError
 
 Prices = np.ndarray[Any, np.dtype[np.float64]]
@@ -70,7 +70,7 @@ def column_roll_months(code: str | None, dates: Dates, deliveries: Deliveries | 
         rows = _rows(code, dates, ahead)
         flags = np.zeros(len(rows), dtype=np.int64)
         rolls = np.append(
-            made_rolls(deliveries), len(dates) + expected_rolls(code, dates, deliveries, rows[len(dates) :])
+            past_roll_rows(deliveries), len(dates) + expected_roll_rows(code, dates, deliveries, rows[len(dates) :])
         )
         flags[rolls] = rows[rolls].astype("datetime64[M]").astype(np.int64) % 12 + 1
         return flags

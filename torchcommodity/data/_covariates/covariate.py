@@ -2,17 +2,17 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
+from torchcommodity._choices import Transform
 from torchcommodity._extras import extra
 from torchcommodity.data._core.arrays import Dates
 from torchcommodity.data._core.errors import DataError
 from torchcommodity.data._core.names import check_names
 from torchcommodity.data._covariates.release import DAY
 
-Transform = Literal["level", "changes", "volatility"]
 Values = np.ndarray[Any, np.dtype[np.float64]]
 Indices = np.ndarray[Any, np.dtype[np.int64]]
 IN_ADVANCE = "known in advance"

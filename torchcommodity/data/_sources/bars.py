@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from torchcommodity._choices import DateOrder, DecimalMark
 from torchcommodity.data._core.errors import DataError
 from torchcommodity.data._core.provenance import utc_now
 from torchcommodity.data._sources.assemble import assemble, to_matrix
-from torchcommodity.data._sources.formats.format import DateOrder, Decimal, ReadOptions
+from torchcommodity.data._sources.formats.format import ReadOptions
 from torchcommodity.data._sources.formats.header import field_names
 from torchcommodity.data._sources.formats.roles import assign_roles
 from torchcommodity.data._sources.grid import build_grid
@@ -54,7 +55,7 @@ def read_bars(
     *,
     format: str | None = None,
     column: str | None = None,
-    decimal: Decimal | None = None,
+    decimal: DecimalMark | None = None,
     date_order: DateOrder | None = None,
 ) -> Bars:
     """Read open, high, low, close, volume and open interest from a file or a frame.

@@ -2,6 +2,6 @@
 
 from torchcommodity.opkit._diagnose.diagnose import diagnose as diagnose
 from torchcommodity.opkit._diagnose.findings import Diagnosis as Diagnosis
-from torchcommodity.opkit._diagnose.findings import Finding as Finding
+from torchcommodity.opkit._diagnose.findings import ModelFinding as ModelFinding
 
-__all__ = ["Diagnosis", "Finding", "diagnose"]
+__all__ = ["Diagnosis", "ModelFinding", "diagnose"]

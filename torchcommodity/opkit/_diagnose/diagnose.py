@@ -14,7 +14,7 @@ from torch.utils._pytree import tree_map
 
 from torchcommodity.opkit._diagnose.call import compute_loss, first_batch, fresh
 from torchcommodity.opkit._diagnose.failures import explain
-from torchcommodity.opkit._diagnose.findings import Diagnosis, Finding, ranked
+from torchcommodity.opkit._diagnose.findings import Diagnosis, ModelFinding, ranked
 from torchcommodity.opkit._diagnose.gradients import loss_faults, not_finite, sizes, symmetric
 from torchcommodity.opkit._diagnose.links import broken_links, hidden_writes
 from torchcommodity.opkit._diagnose.second_step import computed_once, second_step, stored_graphs
@@ -77,23 +77,23 @@ def diagnose(model: nn.Module, batch: object, loss_fn: Loss | None = None) -> Di
         preserved(model, loss_fn),
     ):
         warnings.simplefilter("ignore")
-        findings = list[Finding]()
+        findings = list[ModelFinding]()
         if not torch.is_grad_enabled() or torch.is_inference_mode_enabled():
             message = "gradients are disabled where diagnose is called, so a step would learn nothing there"
             fix = "leave no_grad or inference_mode, or call torch.set_grad_enabled(True)"
-            findings.append(Finding("no_grad", message, fix))
+            findings.append(ModelFinding("no_grad", message, fix))
         findings += unregistered(model) + frozen(model)
         parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
         inference = tuple(name for name, p in parameters.items() if p.is_inference())
         if inference:
             message = "parameters were made under torch.inference_mode, and autograd does not record them"
             fix = "build or load the model outside of inference_mode"
-            findings.append(Finding("inference_tensor", message, fix, inference))
+            findings.append(ModelFinding("inference_tensor", message, fix, inference))
         elif parameters:
             findings += _examine(Problem(model, batch, loss_fn, parameters))
         elif not any(True for _ in model.parameters()):
             message = "the model has no parameters, so nothing is learned"
-            findings.append(Finding("no_parameters", message, "register layers in __init__"))
+            findings.append(ModelFinding("no_parameters", message, "register layers in __init__"))
     return Diagnosis(tuple(ranked(findings)))
 
 
@@ -121,7 +121,7 @@ def _with_shapes(model: nn.Module, batch: object, loss_fn: Loss | None) -> nn.Mo
     return model
 
 
-def _examine(problem: Problem) -> list[Finding]:
+def _examine(problem: Problem) -> list[ModelFinding]:
     stored = stored_graphs(problem.model)
     first = problem.step()
     findings = [*first.units.findings.values(), *first.losses.findings.values()]
@@ -138,7 +138,7 @@ def _examine(problem: Problem) -> list[Finding]:
     return findings + zero_gradients(problem, first) + _check_batch_size(problem)
 
 
-def _check_batch_size(problem: Problem) -> list[Finding]:
+def _check_batch_size(problem: Problem) -> list[ModelFinding]:
     """Repeat the samples: a mean stays the same, a sum doubles."""
 
     def repeat(x: object) -> Any:
@@ -156,4 +156,4 @@ def _check_batch_size(problem: Problem) -> list[Finding]:
     if not abs(ratio - 2) < 0.02:
         return []
     message = "the loss doubles with the batch size, so the step size depends on it"
-    return [Finding("batch_size", message, "take the mean over the batch, or divide by its size", severity="note")]
+    return [ModelFinding("batch_size", message, "take the mean over the batch, or divide by its size", severity="note")]

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from torchcommodity.opkit._diagnose.findings import Finding
+from torchcommodity.opkit._diagnose.findings import ModelFinding
 from torchcommodity.opkit._diagnose.locations import raised_at
 from torchcommodity.opkit._diagnose.step import TrainingStep
 
@@ -84,7 +84,7 @@ PATTERNS = (
 )  # fmt: skip
 
 
-def explain(step: TrainingStep) -> Finding:
+def explain(step: TrainingStep) -> ModelFinding:
     """The finding for the exception that has ended a step."""
     error = step.error
     assert error is not None
@@ -94,7 +94,7 @@ def explain(step: TrainingStep) -> Finding:
     if pattern is None or not isinstance(error, RuntimeError | TypeError | ValueError | NotImplementedError):
         where = "backward pass" if step.in_backward else "forward pass or the loss function"
         message = f"the {where} raises {type(error).__name__}: {line}"
-        return Finding("crash", message, "mend this first; gradients are not examined", (), location)
+        return ModelFinding("crash", message, "mend this first; gradients are not examined", (), location)
     message = f"{pattern.message} ({line})"
     if pattern.kind == "in_place" and step.in_backward:
         location = _changed_in_place(step, str(error)) or location
@@ -103,7 +103,7 @@ def explain(step: TrainingStep) -> Finding:
     if pattern.kind == "wrong_backward":  # the `backward` of the user's function that the message names
         nodes = step.flow.nodes.items()
         location = next((place.location for node, place in nodes if type(node).__name__ in str(error)), "")
-    return Finding(pattern.kind, message, pattern.fix, (), location)
+    return ModelFinding(pattern.kind, message, pattern.fix, (), location)
 
 
 def _changed_in_place(step: TrainingStep, error: str) -> str:

@@ -16,7 +16,7 @@ ORDER = (
 
 
 @dataclass(frozen=True)
-class Finding:
+class ModelFinding:
     """One problem. `kind` is its identifier, `names` the parameters or layers, `location` a file and line."""
 
     kind: str
@@ -34,13 +34,13 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Diagnosis(Sequence[Finding]):
+class Diagnosis(Sequence[ModelFinding]):
     """All findings, errors first. It prints as text."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[ModelFinding, ...]
 
     @property
-    def errors(self) -> tuple[Finding, ...]:
+    def errors(self) -> tuple[ModelFinding, ...]:
         """Findings that keep the model from learning; the others are notes."""
         return tuple(finding for finding in self.findings if finding.severity == "error")
 
@@ -54,10 +54,10 @@ class Diagnosis(Sequence[Finding]):
         """Whether the user's code has raised an exception, so that gradients were not examined."""
         return any(finding.kind == "crash" for finding in self.findings)
 
-    def __getitem__(self, index: int) -> Finding:  # type: ignore[override]  # no slices
+    def __getitem__(self, index: int) -> ModelFinding:  # type: ignore[override]  # no slices
         return self.findings[index]
 
-    def __iter__(self) -> Iterator[Finding]:
+    def __iter__(self) -> Iterator[ModelFinding]:
         return iter(self.findings)
 
     def __len__(self) -> int:
@@ -72,7 +72,7 @@ class Diagnosis(Sequence[Finding]):
         return json.dumps({"ok": self.ok, "findings": [asdict(finding) for finding in self]}, indent=2)
 
 
-def ranked(findings: Iterable[Finding]) -> list[Finding]:
+def ranked(findings: Iterable[ModelFinding]) -> list[ModelFinding]:
     """Errors first, and among them causes first; each once."""
     ranks = {kind: rank for rank, kind in enumerate(ORDER)}
     unique = dict.fromkeys(findings)

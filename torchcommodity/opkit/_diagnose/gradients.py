@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit._diagnose.findings import Finding
+from torchcommodity.opkit._diagnose.findings import ModelFinding
 from torchcommodity.opkit._diagnose.finite import NonFiniteOrigin
 from torchcommodity.opkit._diagnose.locations import Place
 from torchcommodity.opkit._diagnose.step import TrainingStep
@@ -21,23 +21,23 @@ ORIGINS = {  # kind of origin -> kind, message, fix
 }  # fmt: skip
 
 
-def loss_faults(step: TrainingStep) -> list[Finding]:
+def loss_faults(step: TrainingStep) -> list[ModelFinding]:
     """A loss that backward() does not take: a number, several elements, an integer, a complex number."""
     loss, location = step.loss, step.trace.place_of(step.loss).location
     if not isinstance(loss, Tensor):
         location = next((event.location for event in reversed(step.trace.events) if event.kind == "python"), "")
         message = f"the loss is a {type(loss).__name__}, not a Tensor, so it has no gradient"
-        return [Finding("not_a_tensor", message, "return one Tensor; call .item() only to print it", (), location)]
+        return [ModelFinding("not_a_tensor", message, "return one Tensor; call .item() only to print it", (), location)]
     if loss.numel() != 1:
         message = f"the loss has shape {tuple(loss.shape)}, and backward() needs a scalar"
-        return [Finding("not_scalar", message, "reduce it: loss.mean()", (), location)]
+        return [ModelFinding("not_scalar", message, "reduce it: loss.mean()", (), location)]
     if loss.is_complex():
         message = "the loss is complex, and backward() needs a real one"
-        return [Finding("complex_loss", message, "loss.abs()", (), location)]
+        return [ModelFinding("complex_loss", message, "loss.abs()", (), location)]
     return []
 
 
-def not_finite(step: TrainingStep) -> list[Finding]:
+def not_finite(step: TrainingStep) -> list[ModelFinding]:
     """A finding if the loss or a gradient is NaN or infinite, with the line where that begins."""
     loss, names = step.loss, step.not_finite
     if not names and (not isinstance(loss, Tensor) or is_finite(loss)):
@@ -49,15 +49,15 @@ def not_finite(step: TrainingStep) -> list[Finding]:
         origin = known or NonFiniteOrigin(place or next(iter(step.flow.not_finite), Place()))
     if origin.kind in ORIGINS:
         kind, message, fix = ORIGINS[origin.kind]
-        return [Finding(kind, message, fix, (origin.name,))]
+        return [ModelFinding(kind, message, fix, (origin.name,))]
     gradients = [g for name in names if (g := step.gradients[name]) is not None] or [loss]
     nan = any(bool(dense(g).isnan().any()) for g in gradients)
     kind, word = ("nan_gradient", "NaN") if nan else ("infinite_gradient", "infinite")
     what = "gradients are" if names else "the loss is"
-    return [Finding(kind, f"{what} {word}", FIX_DOMAIN, tuple(names), origin.place.location)]
+    return [ModelFinding(kind, f"{what} {word}", FIX_DOMAIN, tuple(names), origin.place.location)]
 
 
-def sizes(step: TrainingStep) -> list[Finding]:
+def sizes(step: TrainingStep) -> list[ModelFinding]:
     """Findings for gradients that are too small or too large."""
     gradients = {name: dense(g) for name, g in step.gradients.items() if g is not None and name not in step.zero}
     gradients = {name: g for name, g in gradients.items() if g.numel()}
@@ -66,17 +66,18 @@ def sizes(step: TrainingStep) -> list[Finding]:
     if large:
         fix = "scale inputs and targets, clip the gradient norm, or use a smaller initialization"
         message = f"gradients are more than {EXPLODING:g} times their weights"
-        return [Finding("exploding", message, fix, tuple(large))]
+        return [ModelFinding("exploding", message, fix, tuple(large))]
     maxima = {name: g.abs().max().item() for name, g in gradients.items() if "bias" not in name}
     largest = max(maxima.values(), default=0.0)
     small = [name for name, maximum in maxima.items() if maximum < VANISHING * largest]
     if small:
         fix = "normalize between layers, add skip connections, use ReLU-like activations, or another initialization"
-        return [Finding("vanishing", f"gradients are below {VANISHING:g} of the largest layer's", fix, tuple(small))]
+        message = f"gradients are below {VANISHING:g} of the largest layer's"
+        return [ModelFinding("vanishing", message, fix, tuple(small))]
     return []
 
 
-def symmetric(step: TrainingStep) -> list[Finding]:
+def symmetric(step: TrainingStep) -> list[ModelFinding]:
     """Units with equal weights and equal gradients, which stay equal for good."""
     zero = set(step.zero)
     names = [
@@ -88,7 +89,7 @@ def symmetric(step: TrainingStep) -> list[Finding]:
         return []
     message = "all units have the same weights and the same gradients, so they stay the same"
     fix = "initialize weights at random, as nn.Linear does by default"
-    return [Finding("symmetric_units", message, fix, tuple(names))]
+    return [ModelFinding("symmetric_units", message, fix, tuple(names))]
 
 
 def _rows_are_equal(x: Tensor) -> bool:

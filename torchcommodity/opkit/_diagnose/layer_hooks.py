@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
-from torchcommodity.opkit._diagnose.findings import Finding
+from torchcommodity.opkit._diagnose.findings import ModelFinding
 from torchcommodity.opkit._diagnose.trace import Call, Trace
 from torchcommodity.opkit._diagnose.values import tensors_in
 
@@ -23,7 +23,7 @@ class UnitObserver:
 
     def __init__(self, model: nn.Module) -> None:
         self.model, self.layer = model, ""
-        self.findings: dict[tuple[str, str], Finding] = {}  # by name and location
+        self.findings: dict[tuple[str, str], ModelFinding] = {}  # by name and location
         self.handles: list[RemovableHandle] = []
 
     def __enter__(self) -> "UnitObserver":
@@ -60,7 +60,7 @@ class UnitObserver:
 
     def _add(self, kind: str, message: str, fix: str, call: Call) -> None:
         names = (self.layer,) if self.layer else ()
-        finding = Finding(kind, message, fix, names, call.place.location)
+        finding = ModelFinding(kind, message, fix, names, call.place.location)
         self.findings.setdefault((self.layer, finding.location), finding)
 
 

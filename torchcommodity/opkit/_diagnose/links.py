@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from torchcommodity.opkit._diagnose.backward import Edge
-from torchcommodity.opkit._diagnose.findings import Finding, Severity
+from torchcommodity.opkit._diagnose.findings import ModelFinding, Severity
 from torchcommodity.opkit._diagnose.source import call_line
 from torchcommodity.opkit._diagnose.step import Problem, TrainingStep
 from torchcommodity.opkit._diagnose.structure import unused_layers
@@ -29,18 +29,18 @@ PRIORITY = tuple(BREAKS)
 HIDDEN_WRITE = "values are changed where the graph does not see it, so gradients are those of the old values"
 
 
-def hidden_writes(step: TrainingStep) -> list[Finding]:
+def hidden_writes(step: TrainingStep) -> list[ModelFinding]:
     """Results whose values are replaced through `data`, `detach()` or under no_grad, before the loss uses them."""
     fix = "compute a new Tensor: torch.where, torch.clamp, x * mask instead of a write into x"
-    names, bits, findings = list(step.gradients), step.loss_bits, dict[str, Finding]()
+    names, bits, findings = list(step.gradients), step.loss_bits, dict[str, ModelFinding]()
     for event in step.trace.events:
         if event.hidden_write and event.bit & bits:
             affected = tuple(name for i, name in enumerate(names) if event.sources >> i & 1)
-            findings.setdefault(event.location, Finding(event.kind, HIDDEN_WRITE, fix, affected, event.location))
+            findings.setdefault(event.location, ModelFinding(event.kind, HIDDEN_WRITE, fix, affected, event.location))
     return list(findings.values())
 
 
-def broken_links(problem: Problem, step: TrainingStep) -> list[Finding]:
+def broken_links(problem: Problem, step: TrainingStep) -> list[ModelFinding]:
     """Findings for parameters without a gradient."""
     names, loss_bits = list(step.gradients), step.loss_bits
     missing = [i for i, name in enumerate(names) if step.gradients[name] is None]
@@ -69,7 +69,9 @@ def broken_links(problem: Problem, step: TrainingStep) -> list[Finding]:
     return findings + unused_layers(problem.model, unused, problem.loss_fn, some_learn)
 
 
-def _without_break(problem: Problem, step: TrainingStep, missing: Sequence[int], some_learn: bool) -> list[Finding]:
+def _without_break(
+    problem: Problem, step: TrainingStep, missing: Sequence[int], some_learn: bool
+) -> list[ModelFinding]:
     """The loss depends on them outside of PyTorch, or not at all."""
     if not missing:
         return []
@@ -113,10 +115,10 @@ def _most_likely(events: Iterable[Event]) -> Event | None:
     return min(breaks, key=lambda event: PRIORITY.index(event.kind), default=None)
 
 
-def _finding(kind: str, location: str, names: list[str], severity: Severity) -> Finding:
+def _finding(kind: str, location: str, names: list[str], severity: Severity) -> ModelFinding:
     if kind == "unused_result":
         message, fix = "the loss does not use what is computed with them", "use the result, or remove the layer"
     else:
         message, fix = BREAKS[kind]
     message = f"the loss does not reach these parameters: {message}"
-    return Finding(kind, message, fix, tuple(names), location, severity)
+    return ModelFinding(kind, message, fix, tuple(names), location, severity)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit._diagnose.findings import Finding
+from torchcommodity.opkit._diagnose.findings import ModelFinding
 from torchcommodity.opkit._diagnose.trace import Call, Trace
 from torchcommodity.opkit._widest import widest
 
@@ -26,13 +26,13 @@ class LossObserver:
     trace: Trace  # which it observes
 
     def __init__(self) -> None:
-        self.findings: dict[str, Finding] = {}  # by location
+        self.findings: dict[str, ModelFinding] = {}  # by location
 
     def __call__(self, call: Call) -> None:
         if call.tensors and call.bits & self.trace.parameter_bits:
             x, y = (*call.tensors, call.tensors[0])[:2]
             for kind, message, fix in self._faults(call, x, y):
-                finding = Finding(kind, message, fix, (), call.place.location)
+                finding = ModelFinding(kind, message, fix, (), call.place.location)
                 self.findings.setdefault(finding.location, finding)
 
     def _faults(self, call: Call, x: Tensor, y: Tensor) -> Iterator[tuple[str, str, str]]:

@@ -9,7 +9,7 @@ from torch.autograd.graph import Node
 from torch.utils._pytree import tree_leaves
 
 from torchcommodity.opkit._diagnose.failures import explain
-from torchcommodity.opkit._diagnose.findings import Finding
+from torchcommodity.opkit._diagnose.findings import ModelFinding
 from torchcommodity.opkit._diagnose.links import BREAKS
 from torchcommodity.opkit._diagnose.source import assignment, call_line, state_assignment
 from torchcommodity.opkit._diagnose.step import Problem, TrainingStep
@@ -41,17 +41,17 @@ def stored_graphs(model: nn.Module) -> list[StoredGraph]:
     ]
 
 
-def computed_once(stored: Sequence[StoredGraph], step: TrainingStep) -> list[Finding]:
+def computed_once(stored: Sequence[StoredGraph], step: TrainingStep) -> list[ModelFinding]:
     """Attributes that were computed before the first step, and are used in it: no step will change them."""
     message = "computed once, before the first step, from what requires a gradient: no optimizer will change it"
     return [
-        Finding("not_a_parameter", message, FIX_ONCE, (graph.path,), assignment(graph.module, graph.attribute))
+        ModelFinding("not_a_parameter", message, FIX_ONCE, (graph.path,), assignment(graph.module, graph.attribute))
         for graph in stored
         if graph.node in step.flow.nodes
     ]
 
 
-def second_step(problem: Problem, first: TrainingStep) -> list[Finding]:
+def second_step(problem: Problem, first: TrainingStep) -> list[ModelFinding]:
     """Findings of a second step, which is taken here."""
     stored, old = stored_graphs(problem.model), {name: p.detach().clone() for name, p in problem.parameters.items()}
     problem.descend(first.gradients)
@@ -60,7 +60,7 @@ def second_step(problem: Problem, first: TrainingStep) -> list[Finding]:
     return findings + _foreign_leaves(problem, first, second) + _overwritten(problem, old, first)
 
 
-def _stale_graph(stored: Sequence[StoredGraph], first: TrainingStep, second: TrainingStep) -> list[Finding]:
+def _stale_graph(stored: Sequence[StoredGraph], first: TrainingStep, second: TrainingStep) -> list[ModelFinding]:
     """A finding if the graph of the second step contains nodes of the first."""
     nodes = second.flow.nodes
     old = {node for node in nodes if node in first.trace.nodes}
@@ -70,17 +70,17 @@ def _stale_graph(stored: Sequence[StoredGraph], first: TrainingStep, second: Tra
     message = "the graph of the previous step is still in use, and its backward pass has freed it"
     if state:
         location = state_assignment(state.module, state.attribute)
-        return [Finding("graph_kept", message, FIX_STATE, (state.path,), location)]
+        return [ModelFinding("graph_kept", message, FIX_STATE, (state.path,), location)]
     users = (node for node in nodes if node not in old and any(f in old for f, _ in node.next_functions))
-    return [Finding("graph_kept", message, FIX_STATE, (), next((nodes[u].location for u in users), ""))]
+    return [ModelFinding("graph_kept", message, FIX_STATE, (), next((nodes[u].location for u in users), ""))]
 
 
-def _foreign_leaves(problem: Problem, first: TrainingStep, second: TrainingStep) -> list[Finding]:
+def _foreign_leaves(problem: Problem, first: TrainingStep, second: TrainingStep) -> list[ModelFinding]:
     """Parameters made in the forward pass, and leaves that belong to no module of the model."""
     # what `unregistered` has reported: attributes of the model, and of layers in plain containers
     values = [leaf for module in problem.model.modules() for leaf in tree_leaves(attributes(module))]
     layers = [p for value in values if isinstance(value, nn.Module) for p in value.parameters()]
-    reported, findings = {id(x) for x in (*values, *layers)}, dict[str, Finding]()
+    reported, findings = {id(x) for x in (*values, *layers)}, dict[str, ModelFinding]()
     for leaf, place in first.trace.leaves:
         registered = any(leaf is p for p in problem.model.parameters())
         persistent = registered or any(leaf is other for other, _ in second.trace.leaves)
@@ -88,15 +88,15 @@ def _foreign_leaves(problem: Problem, first: TrainingStep, second: TrainingStep)
             continue
         if registered or not persistent:
             location = call_line(place.code, "Parameter") or place.location
-            finding = Finding("new_parameter", NEW, "make it in __init__", (), location)
+            finding = ModelFinding("new_parameter", NEW, "make it in __init__", (), location)
         else:
             fix = "make it an nn.Parameter, or a layer, of the model"
-            finding = Finding("not_a_parameter", FOREIGN, fix, (), place.location)
+            finding = ModelFinding("not_a_parameter", FOREIGN, fix, (), place.location)
         findings.setdefault(finding.location, finding)
     return list(findings.values())
 
 
-def _overwritten(problem: Problem, old: Mapping[str, Tensor], first: TrainingStep) -> list[Finding]:
+def _overwritten(problem: Problem, old: Mapping[str, Tensor], first: TrainingStep) -> list[ModelFinding]:
     """Parameters that the forward pass sets back to what they were before an update."""
     findings = []
     for i, (name, parameter) in enumerate(problem.parameters.items()):
@@ -108,7 +108,8 @@ def _overwritten(problem: Problem, old: Mapping[str, Tensor], first: TrainingSte
         ]
         if writes and _is_reset(problem, parameter, old[name]):
             message = "the forward pass sets the parameter to a value of its own, which undoes every update"
-            findings.append(Finding(writes[-1].kind, message, "remove the assignment", (name,), writes[-1].location))
+            fix = "remove the assignment"
+            findings.append(ModelFinding(writes[-1].kind, message, fix, (name,), writes[-1].location))
     return findings
 
 

@@ -7,16 +7,16 @@ from typing import Any
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
-from torchcommodity.opkit._diagnose.findings import Finding, Severity
+from torchcommodity.opkit._diagnose.findings import ModelFinding, Severity
 from torchcommodity.opkit._diagnose.source import assignment, names_in_use
 from torchcommodity.opkit._diagnose.values import attributes
 
 CONTAINERS = (nn.ModuleList, nn.ModuleDict, nn.ParameterList, nn.ParameterDict)
 
 
-def unregistered(model: nn.Module) -> list[Finding]:
+def unregistered(model: nn.Module) -> list[ModelFinding]:
     """Layers in plain containers, and Tensors with requires_grad that are not parameters."""
-    modules, findings = {id(module) for module in model.modules()}, list[Finding]()
+    modules, findings = {id(module) for module in model.modules()}, list[ModelFinding]()
     for name, module in model.named_modules():
         for attribute, value in attributes(module).items():
             leaves, path = tree_leaves(value), f"{name}.{attribute}".lstrip(".")
@@ -24,7 +24,7 @@ def unregistered(model: nn.Module) -> list[Finding]:
             if any(parameter.requires_grad for layer in layers for parameter in layer.parameters()):
                 message = "layers in a plain container, which neither the model nor its optimizer sees"
                 fix = "store layers in nn.ModuleList, nn.ModuleDict or attributes"
-                findings.append(Finding("plain_list", message, fix, (path,), assignment(module, attribute)))
+                findings.append(ModelFinding("plain_list", message, fix, (path,), assignment(module, attribute)))
             learnable = [x for x in leaves if isinstance(x, Tensor) and x.is_leaf and x.requires_grad]
             registered = [
                 x for x in learnable if isinstance(x, nn.Parameter) and any(x is p for p in module.parameters())
@@ -34,13 +34,13 @@ def unregistered(model: nn.Module) -> list[Finding]:
                 if any(isinstance(x, nn.Parameter) for x in leaves):
                     message = "a parameter in a plain container, which the optimizer does not see"
                     fix = "use nn.ParameterList"
-                findings.append(Finding("not_a_parameter", message, fix, (path,), assignment(module, attribute)))
+                findings.append(ModelFinding("not_a_parameter", message, fix, (path,), assignment(module, attribute)))
     return findings
 
 
 def unused_layers(
     model: nn.Module, names: Sequence[str], loss_fn: Callable[..., Any] | None, some_learn: bool
-) -> list[Finding]:
+) -> list[ModelFinding]:
     """Findings for parameters that no function has used: an error for a layer that `forward` does not name.
 
     An element of a container, and a layer that `forward` names but skips, may be an alternative: a note.
@@ -58,8 +58,8 @@ def unused_layers(
         optional = isinstance(module, CONTAINERS) or attribute in in_use or "getattr" in in_use
         severity: Severity = "note" if optional and some_learn else "error"
         message = "defined, but never called in the forward pass" + (" of this batch" if optional else "")
-        location = assignment(*_named_in_source(model, owner))
-        findings.append(Finding("never_called", message, "call it, or remove it", tuple(group), location, severity))
+        location, fix = assignment(*_named_in_source(model, owner)), "call it, or remove it"
+        findings.append(ModelFinding("never_called", message, fix, tuple(group), location, severity))
     return findings
 
 
@@ -85,7 +85,7 @@ def _named_in_source(model: nn.Module, owner: str) -> tuple[nn.Module, str]:
     return module, attribute
 
 
-def frozen(model: nn.Module) -> list[Finding]:
+def frozen(model: nn.Module) -> list[ModelFinding]:
     """Parameters with requires_grad=False: an error if they are all, else a note."""
     names = tuple(name for name, parameter in model.named_parameters() if not parameter.requires_grad)
     if not names:
@@ -93,4 +93,4 @@ def frozen(model: nn.Module) -> list[Finding]:
     all_frozen = len(names) == sum(1 for _ in model.named_parameters())
     message = "requires_grad is False" + (" for every parameter, so nothing is learned" if all_frozen else "")
     fix = "call requires_grad_() on parameters that should be learned"
-    return [Finding("frozen", message, fix, names, severity="error" if all_frozen else "note")]
+    return [ModelFinding("frozen", message, fix, names, severity="error" if all_frozen else "note")]

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from torchcommodity.opkit._diagnose.backward import EMPTY, HOOKED, Edge
-from torchcommodity.opkit._diagnose.findings import Finding
+from torchcommodity.opkit._diagnose.findings import ModelFinding
 from torchcommodity.opkit._diagnose.step import Problem, TrainingStep
 from torchcommodity.opkit._diagnose.values import dense
 
@@ -62,11 +62,11 @@ def first_cut(step: TrainingStep, name: str) -> Edge | None:
     return next(iter(step.flow.cuts(leaf)), None) if leaf is not None else None
 
 
-def zero_gradients(problem: Problem, first: TrainingStep) -> list[Finding]:
+def zero_gradients(problem: Problem, first: TrainingStep) -> list[ModelFinding]:
     """Findings for parameters with zero gradients: notes if they are not zero after a few steps."""
     if not first.zero:
         return []
-    (last, remaining), small, findings = _later(problem, first), list[str](), list[Finding]()
+    (last, remaining), small, findings = _later(problem, first), list[str](), list[ModelFinding]()
     if remaining:  # not zero if the loss is multiplied by a large number
         dtype = problem.parameters[remaining[0]].dtype
         scaled = problem.step(SCALES.get(dtype, 1e20)).gradients
@@ -78,12 +78,12 @@ def zero_gradients(problem: Problem, first: TrainingStep) -> list[Finding]:
         kind, fix = "vanishing", "normalize between layers, add skip connections, use ReLU-like activations"
         if dtype == torch.float16:
             kind, fix = "underflow", "scale the loss (torch.amp.GradScaler), or use bfloat16"
-        findings.append(Finding(kind, message, fix, tuple(small)))
+        findings.append(ModelFinding(kind, message, fix, tuple(small)))
     findings += _faults(problem, last, sorted({*remaining} - {*small}))
     if passing := tuple(name for name in first.zero if name not in remaining):
         message = "every gradient is exactly zero in the first step, and not in a later one"
         fix = "nothing: a head or gate that is initialized to zero has this effect"
-        findings.append(Finding("zero_gradient", message, fix, passing, severity="note"))
+        findings.append(ModelFinding("zero_gradient", message, fix, passing, severity="note"))
     return findings
 
 
@@ -101,7 +101,7 @@ def _later(problem: Problem, step: TrainingStep) -> tuple[TrainingStep, list[str
     return step, remaining
 
 
-def _faults(problem: Problem, step: TrainingStep, names: Sequence[str]) -> list[Finding]:
+def _faults(problem: Problem, step: TrainingStep, names: Sequence[str]) -> list[ModelFinding]:
     """Findings by the place where the chain of gradients is cut; notes where only this batch is to blame."""
     cuts = {}
     for name in names:
@@ -113,14 +113,14 @@ def _faults(problem: Problem, step: TrainingStep, names: Sequence[str]) -> list[
     if unexplained:
         if any(g is not None and name not in step.zero for name, g in step.gradients.items()):
             message = "every gradient is exactly zero in this batch"
-            findings.append(Finding("zero_gradient", message, FIX, unexplained, severity="note"))
+            findings.append(ModelFinding("zero_gradient", message, FIX, unexplained, severity="note"))
         else:  # no parameter learns at all
             location = step.trace.place_of(step.loss).location
-            findings.append(Finding("zero_gradient", "every gradient is exactly zero", FIX, unexplained, location))
+            findings.append(ModelFinding("zero_gradient", "every gradient is exactly zero", FIX, unexplained, location))
     return findings
 
 
-def cut_findings(problem: Problem, step: TrainingStep, cuts: Mapping[str, Edge]) -> list[Finding]:
+def cut_findings(problem: Problem, step: TrainingStep, cuts: Mapping[str, Edge]) -> list[ModelFinding]:
     """Findings by the line of the node at which the gradient becomes zero, or of the hook that zeroes it."""
     groups = defaultdict[tuple[str, str, str, str], list[str]](list)
     for name, edge in cuts.items():
@@ -133,7 +133,7 @@ def cut_findings(problem: Problem, step: TrainingStep, cuts: Mapping[str, Edge])
             modules = problem.model.modules()
             location = next((line for module in modules for line in _hook_lines(module._backward_hooks)), "")
         groups[kind, text, fix, location or edge.place.location].append(name)
-    return [Finding(kind, text, fix, tuple(group), where) for (kind, text, fix, where), group in groups.items()]
+    return [ModelFinding(kind, text, fix, tuple(group), where) for (kind, text, fix, where), group in groups.items()]
 
 
 def _hook_lines(hooks: Mapping[int, Any] | None) -> Iterator[str]:

@@ -20,7 +20,7 @@ from torchcommodity.forecast import (
     main_interval,
     make_fan,
     outlook,
-    roll_days,
+    symbol_roll_days,
 )
 from torchcommodity.serve.dashboard._past_forecasts import PastForecasts
 
@@ -88,7 +88,7 @@ def _record(
         message = f"no forecast yet: needs more than {metadata.warmup} positive prices; has {count}"
         return {**record, "ranges": [], "rolls": [], "forecasts": [], "past": [], "missing": message}
     origin = int(np.searchsorted(panel.dates, forecast.origins[n]))
-    rolls = roll_days(panel, n, forecast.target_dates[-1, n])
+    rolls = symbol_roll_days(panel, n, forecast.target_dates[-1, n])
     return {
         **record,
         "ranges": [{**asdict(one), "in_sample": in_sample.get((row.symbol, one.rows))} for one in row.ranges],

@@ -2,13 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
+from torchcommodity._choices import Adjustment, DateOrder, DecimalMark
 from torchcommodity.data._core.errors import DataError
-
-Decimal = Literal[".", ","]
-Adjustment = Literal["none", "panama", "ratio"]
-DateOrder = Literal["ymd", "dmy", "mdy"]
 
 
 @dataclass(frozen=True)
@@ -27,7 +23,7 @@ class ReadOptions:
 
     format: str | None = None
     column: str | None = None
-    decimal: Decimal | None = None
+    decimal: DecimalMark | None = None
     date_order: DateOrder | None = None
     roll: str | None = None
     adjustment: Adjustment | None = None
