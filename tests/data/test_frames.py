@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from torchcommodity import data
+from torchcommodity.opkit.arguments import operation
 
 DAYS = pd.DatetimeIndex(["2020-04-17", "2020-04-20", "2020-04-21"])
 TEXTS = ["2020-04-17", "2020-04-20", "2020-04-21"]
@@ -128,8 +129,8 @@ WRONG = {
 @pytest.mark.parametrize("name", WRONG)
 def test_to_panel_rejects_ambiguous_tables_in_words(name):
     table, words = WRONG[name]
-    with pytest.raises(data.DataError, match=words):
-        data.to_panel(table, operation="fit")
+    with pytest.raises(data.DataError, match=words), operation("fit"):
+        data.to_panel(table)
 
 
 OTHERS = {
@@ -145,8 +146,8 @@ OTHERS = {
 @pytest.mark.parametrize("name", OTHERS)
 def test_to_panel_rejects_other_types(name):
     prices, words = OTHERS[name]
-    with pytest.raises(TypeError, match=f"^fit: prices must be .*{words}"):
-        data.to_panel(prices, operation="fit")
+    with pytest.raises(TypeError, match=f"^fit: prices must be .*{words}"), operation("fit"):
+        data.to_panel(prices)
 
 
 @pytest.mark.parametrize("layout", ["wide", "long"])

@@ -28,6 +28,6 @@ def test_latest_date_is_tomorrow_or_the_end_of_its_week_or_month(
     monkeypatch.setattr(module, "datetime", Clock)
     day, tomorrow = data.latest_date(frequency), data.latest_date(frequency) + np.timedelta64(1, "D")
     assert str(day) == latest
-    data.check_not_future("predict", np.array([day]), frequency)
+    data.check_not_future(np.array([day]), frequency)
     with pytest.raises(data.DataError, match=f"expected dates up to {latest}, .*; got {tomorrow}; correct the date"):
-        data.check_not_future("predict", np.array([tomorrow]), frequency)
+        data.check_not_future(np.array([tomorrow]), frequency)

@@ -24,6 +24,7 @@ from torchcommodity.data import (
 )
 from torchcommodity.export import Metadata
 from torchcommodity.forecast import check_warmup
+from torchcommodity.opkit.arguments import operation
 
 MAX_ROWS = 2_000_000  # per panel; the calendar has 33,237 days
 EPOCH = date(1970, 1, 1).toordinal()
@@ -196,8 +197,9 @@ def _check_rows(panel: ParsedPanel, metadata: Metadata) -> None:
     if len(panel.days) < metadata.min_rows:
         raise ValueError(f"at least {metadata.min_rows} rows are needed; got {len(panel.days)}")
     dates = panel.days.astype("datetime64[D]")
-    check_frequency("batch", dates, metadata.frequency)
-    check_not_future("batch", dates, metadata.frequency)
+    with operation("batch"):
+        check_frequency(dates, metadata.frequency)
+        check_not_future(dates, metadata.frequency)
     check_warmup(torch.from_numpy(panel.prices), metadata.symbols, metadata.warmup)
 
 

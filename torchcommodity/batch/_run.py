@@ -23,6 +23,7 @@ from torchcommodity.batch._sources import PanelTable, is_panel_table, local_pane
 from torchcommodity.data import Panel, to_panel, utc_now
 from torchcommodity.export import Artifact
 from torchcommodity.forecast import Forecaster, align_panel
+from torchcommodity.opkit.arguments import operation
 from torchcommodity.training import ExecutorName, one_thread
 
 Progress = Callable[[int, int, str], None]
@@ -102,7 +103,8 @@ def run(
         raise ValueError(f"batch: address must be None for the local executor; got {address!r}")
     with local_panels(source) as panels, closing(connect()) as connection:
         if not is_panel_table(panels):
-            panel, metadata = to_panel(source, operation="batch"), artifact.metadata
+            with operation("batch"):
+                panel, metadata = to_panel(source), artifact.metadata
             panels = align_panel(panel, metadata.symbols, metadata.contracts, metadata.frequency)
         with _readable_errors(source):
             table = open_source(connection, panels, source)

@@ -166,12 +166,14 @@ def make_dashboard(model: Path, prices: DashboardPrices) -> Callable[[], dict[st
     """
     from torchcommodity.data import check_not_synthetic
     from torchcommodity.export import Artifact
+    from torchcommodity.opkit.arguments import operation
     from torchcommodity.serve.dashboard import Dashboard
 
     artifact = Artifact.load(model)
     try:
         panel = prices.read()
-        check_not_synthetic("dashboard", panel)
+        with operation("dashboard"):
+            check_not_synthetic(panel)
         artifact.predict(panel)
     except ValueError as error:
         raise ValueError(f"serve: --data {prices.data} cannot be forecast with this model; {error}") from None

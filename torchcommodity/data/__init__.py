@@ -30,10 +30,8 @@ if TYPE_CHECKING:
     from torchcommodity.data._core.frequency import FREQUENCIES as FREQUENCIES
     from torchcommodity.data._core.frequency import Frequency as Frequency
     from torchcommodity.data._core.frequency import calendar_years as calendar_years
-    from torchcommodity.data._core.frequency import check_daily as check_daily
-    from torchcommodity.data._core.frequency import check_frequency as check_frequency
-    from torchcommodity.data._core.frequency import check_not_future as check_not_future
     from torchcommodity.data._core.frequency import frequency_mismatch as frequency_mismatch
+    from torchcommodity.data._core.frequency import frequency_problem as frequency_problem
     from torchcommodity.data._core.frequency import infer_frequency as infer_frequency
     from torchcommodity.data._core.frequency import latest_date as latest_date
     from torchcommodity.data._core.frequency import month_end as month_end
@@ -44,6 +42,9 @@ if TYPE_CHECKING:
     from torchcommodity.data._core.names import printable as printable
     from torchcommodity.data._core.names import symbol_problem as symbol_problem
     from torchcommodity.data._core.panel import Panel as Panel
+    from torchcommodity.data._core.panel_checks import check_daily as check_daily
+    from torchcommodity.data._core.panel_checks import check_frequency as check_frequency
+    from torchcommodity.data._core.panel_checks import check_not_future as check_not_future
     from torchcommodity.data._core.prices import expected_range as expected_range
     from torchcommodity.data._core.prices import overflows as overflows
     from torchcommodity.data._core.provenance import NOT_STATED as NOT_STATED
@@ -176,6 +177,7 @@ __all__ = [
     "frame_to_csv",
     "fred",
     "frequency_mismatch",
+    "frequency_problem",
     "get_contract",
     "hold_out",
     "horizon_code",
@@ -240,10 +242,8 @@ _MODULES = {
         "FREQUENCIES",
         "Frequency",
         "calendar_years",
-        "check_daily",
-        "check_frequency",
-        "check_not_future",
         "frequency_mismatch",
+        "frequency_problem",
         "infer_frequency",
         "latest_date",
         "month_end",
@@ -251,6 +251,7 @@ _MODULES = {
     "_core.horizons": ["Horizon", "horizon_code", "horizon_rows", "horizon_unit"],
     "_core.names": ["printable", "symbol_problem"],
     "_core.panel": ["Panel"],
+    "_core.panel_checks": ["check_daily", "check_frequency", "check_not_future"],
     "_core.prices": ["expected_range", "overflows"],
     "_core.provenance": ["NOT_STATED", "Provenance", "utc_now"],
     "_core.rolls": ["roll_days", "roll_months"],

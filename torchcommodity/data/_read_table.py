@@ -26,6 +26,7 @@ from torchcommodity.data._sources.grid import build_grid
 from torchcommodity.data._sources.tables.frames import read_frame
 from torchcommodity.data._sources.tables.open_table import open_table
 from torchcommodity.data._sources.tables.table import Origin, Table
+from torchcommodity.opkit.arguments import current_operation
 
 PathLike = str | os.PathLike[str]
 
@@ -38,12 +39,9 @@ def read_file(path: PathLike, publisher: str, license: str, options: ReadOptions
     return apply_records(_panel_of_table(table, options), table.records)
 
 
-def panel_of_frame(frame: Any, operation: str, options: ReadOptions) -> Panel | None:
-    """The panel of a pandas, polars, DuckDB or Arrow frame; None for any other object.
-
-    `operation` opens the error messages.
-    """
-    table = read_frame(frame, Origin(operation, location="memory", retrieved=utc_now(), row_word="row"))
+def panel_of_frame(frame: Any, options: ReadOptions) -> Panel | None:
+    """The panel of a pandas, polars, DuckDB or Arrow frame; None for any other object."""
+    table = read_frame(frame, Origin(current_operation(), location="memory", retrieved=utc_now(), row_word="row"))
     if table is None:
         return None
     panel = panel_of_contracts(table, options)

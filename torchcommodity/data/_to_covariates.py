@@ -17,6 +17,7 @@ from torchcommodity.data._sources.tables.frames import read_frame
 from torchcommodity.data._sources.tables.open_table import open_table
 from torchcommodity.data._sources.tables.table import Origin, Table
 from torchcommodity.data._to_panel import to_panel
+from torchcommodity.opkit.arguments import operation
 
 DATE, PUBLISHED, NAME = ("date", "observation_date"), ("published", "realtime_start"), ("symbol", "series", "name")
 IGNORED = ("realtime_end",)  # `realtime_*` are ALFRED's
@@ -99,7 +100,8 @@ def _read(source: Any) -> list[Observations]:
         and (table := read_frame(source, Origin("covariates", row_word="row"))) is not None
     ):
         return _from_table(table)
-    panel = to_panel(source, operation="covariates")
+    with operation("covariates"):
+        panel = to_panel(source)
     values = panel.values.plain().numpy().T
     return [_known(Observations(name, panel.dates, x)) for name, x in zip(panel.symbols, values)]
 

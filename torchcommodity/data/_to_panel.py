@@ -12,12 +12,13 @@ from torchcommodity.data._core.provenance import Provenance, drop_origin_finding
 from torchcommodity.data._read import read
 from torchcommodity.data._read_table import panel_of_frame
 from torchcommodity.data._sources.formats.format import ReadOptions
+from torchcommodity.opkit.arguments import current_operation, operation
 
 
+@operation("to_panel")
 def to_panel(
     prices: Any,
     *,
-    operation: str = "to_panel",
     symbols: Sequence[str] | None = None,
     units: Iterable[str] | None = None,
     provenance: Iterable[Provenance] | None = None,
@@ -43,7 +44,6 @@ def to_panel(
 
     Args:
         prices: see the table; NaN and None = missing.
-        operation: name of the calling function, which begins each error message.
         symbols: only these, in this order; default: all.
         units: per symbol, in the order of the columns or of first appearance; default: the column `unit`, or "".
         provenance: per symbol; default: as read; of a frame, location "memory" with the sha256 of the prices.
@@ -65,7 +65,7 @@ def to_panel(
     >>> to_panel(duckdb.sql("SELECT DATE '2020-04-20' AS date, -37.63 AS WTI"), units=["$/bbl"]).units
     ('$/bbl',)
     """
-    panel = _panel(prices, operation, ReadOptions(format, column, decimal, date_order))
+    panel = _panel(prices, ReadOptions(format, column, decimal, date_order))
     if units is not None:
         panel = replace(panel, units=tuple(units))
     if contracts is not None:
@@ -76,19 +76,19 @@ def to_panel(
     return panel if symbols is None else panel.select(symbols)
 
 
-def _panel(prices: Any, operation: str, options: ReadOptions) -> Panel:
+def _panel(prices: Any, options: ReadOptions) -> Panel:
     if isinstance(prices, Panel):
         return prices
     if isinstance(prices, (str, os.PathLike)):
         try:
             return read(prices, **asdict(options))
         except DataError as error:
-            raise DataError(f"{operation}: {error}") from None
-    if (panel := panel_of_frame(prices, operation, options)) is not None:
+            raise DataError(f"{current_operation()}: {error}") from None
+    if (panel := panel_of_frame(prices, options)) is not None:
         return panel
     kind = type(prices)
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
     raise TypeError(
-        f"{operation}: prices must be a Panel, a pandas or polars DataFrame, a Series, a DuckDB relation, an Arrow "
-        f"table or a path; got {name}; make a DataFrame of it, with its dates as index"
+        f"{current_operation()}: prices must be a Panel, a pandas or polars DataFrame, a Series, a DuckDB relation, an "
+        f"Arrow table or a path; got {name}; make a DataFrame of it, with its dates as index"
     )

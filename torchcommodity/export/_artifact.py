@@ -134,6 +134,7 @@ class Artifact:
         inputs = (x.contiguous().to(self.device) for x in (prices, days))
         return self.forward(*inputs).to(prices.device)
 
+    @operation("predict")
     @one_thread()
     def predict(self, prices: Any) -> Forecast:
         """Forecast from the last row of `prices`, as `Forecaster.predict` does; in `pt2` format, the same bits.
@@ -154,7 +155,7 @@ class Artifact:
             Forecast(WTI; from 2019-01-03; horizons 5, 21, 63, 126; 19 levels)
         """
         metadata = self.metadata
-        panel = to_panel(prices, operation="predict")
+        panel = to_panel(prices)
         panel = align_panel(panel, metadata.symbols, metadata.contracts, metadata.frequency)
         values, days = panel.values.plain().detach(), torch.from_numpy(panel.dates.astype(np.int64))
         try:

@@ -94,8 +94,8 @@ def backtest(
         >>> backtest(wti, first_year=2016)
         Backtest(har-garch, WTI; 252 origins 2016-01-04 to 2016-12-30; horizons 5, 21, 63, 126; 6 models)
     """
-    panel = to_panel(prices, operation="backtest").drop_empty_rows()
-    check_not_synthetic("backtest", panel)
+    panel = to_panel(prices).drop_empty_rows()
+    check_not_synthetic(panel)
     config = add_extra_terms(check_config(config, panel, horizons, levels, symmetry), covariates)
     if refit_network < 1:
         raise ValueError(f"backtest: refit_network must be at least 1; got {refit_network}")

@@ -44,7 +44,7 @@ def cached_fit(
     The cache key covers prices, dates, symbols, contracts, curve, covariates, settings, seed, torch version and the
     code of this package. Arguments and errors are those of `fit`.
     """
-    panel = to_panel(prices, operation="fit")
+    panel = to_panel(prices)
     config = check_config(config, panel)
     resolve_device(config.train.device)
     return load_or_compute(
@@ -75,7 +75,7 @@ def cached_backtest(
     Raises:
         ValueError: no symbol has enough history; what `backtest` raises.
     """
-    panel = to_panel(prices, operation="backtest")
+    panel = to_panel(prices)
     config = check_config(config, panel)
     symbols, (first, last) = backtest_span(panel, first_year)
     excluded = tuple(symbol for symbol in panel.symbols if symbol not in symbols)

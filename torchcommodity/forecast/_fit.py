@@ -94,8 +94,8 @@ def fit(
         >>> fit(data.embedded(["WTI"]).between("2012-01-01", "2018-12-31"))
         Forecaster(har-garch, WTI; fitted 2012-01-03 to 2018-12-28, 1,759 rows; horizons 5, 21, 63, 126)
     """
-    panel = to_panel(prices, operation="fit").drop_empty_rows()
-    check_not_synthetic("fit", panel)
+    panel = to_panel(prices).drop_empty_rows()
+    check_not_synthetic(panel)
     panel = panel if through is None else panel.between(None, through)
     config = add_extra_terms(check_config(config, panel, horizons, levels, symmetry), covariates)
     resolve_device(config.train.device)  # also for a model without a network, which trains nothing

@@ -111,7 +111,7 @@ class Forecaster:
     @torch.no_grad()
     def predict(self, prices: Any, covariates: VarianceSource | None = None) -> Forecast:
         """Forecast from the last row of `prices`; see `forecast.predict`."""
-        panel = self.align_panel(to_panel(prices, operation="predict"))
+        panel = self.align_panel(to_panel(prices))
         inputs = self._inputs(panel, covariates)
         self._check_warmup(PriceRange.of(inputs.prices))
         log_returns = self.model.eval()(*inputs.to(self.device).batch())[0].cpu().to(inputs.prices.dtype)
@@ -180,7 +180,7 @@ class Forecaster:
         check_integer("simulate", 1, paths=paths)
         check_integer("simulate", 0, maximum=2**63 - 1, seed=seed)
         forecaster = self.to("cpu")
-        panel = forecaster.align_panel(to_panel(prices, operation="simulate"))
+        panel = forecaster.align_panel(to_panel(prices))
         rows = longest = self.horizons[-1]
         if horizon is not None:
             try:
@@ -213,7 +213,7 @@ class Forecaster:
             covariates: as for `predict`.
         """
         forecaster = self.to("cpu")
-        panel = forecaster.align_panel(to_panel(prices, operation="start"))
+        panel = forecaster.align_panel(to_panel(prices))
         past = Past({})
         if isinstance(forecaster.model, HarGarch):
             forecaster.model.eval().update(past, forecaster._inputs(panel, covariates).unsqueeze())
@@ -250,7 +250,7 @@ class Forecaster:
         """
         forecaster = self.to("cpu")
         before = unpack_state(state, forecaster.checksum, self.symbols, self.contracts)
-        new_rows = to_panel(prices, operation="step").select(self.symbols)
+        new_rows = to_panel(prices).select(self.symbols)
         panel, first = forecaster.align_panel(append_rows(before.panel, new_rows)), len(before.panel)
         if len(panel) == first:
             raise ValueError("step: prices must have a row with a price; got none: skip rows without any")

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.data import Frequency, Panel, check_frequency, check_not_future, summarize_names
-from torchcommodity.opkit.arguments import current_operation
+from torchcommodity.opkit.arguments import current_operation, operation
 
 
 class PriceRange(NamedTuple):
@@ -55,6 +55,7 @@ def _positive(prices: Tensor) -> Tensor:
     return torch.isfinite(prices) & (prices > 0)
 
 
+@operation("predict")
 def align_panel(
     panel: Panel,
     symbols: Sequence[str],
@@ -78,18 +79,18 @@ def align_panel(
         >>> align_panel(data.embedded(), ("HENRY_HUB", "WTI"), (None, None)).symbols
         ('HENRY_HUB', 'WTI')
     """
-    operation = current_operation("predict")
+    name = current_operation()
     if missing := [symbol for symbol in symbols if symbol not in panel.symbols]:
         raise ValueError(
-            f"{operation}: prices must have every symbol of the forecaster; got {summarize_names(panel.symbols, 20)} "
+            f"{name}: prices must have every symbol of the forecaster; got {summarize_names(panel.symbols, 20)} "
             f"without {summarize_names(missing)}"
         )
     panel = panel.select(symbols).drop_empty_rows()
-    check_frequency(operation, panel.dates, frequency)
+    check_frequency(panel.dates, frequency)
     if not panel.synthetic:  # simulated prices may lie in the future
-        check_not_future(operation, panel.dates, frequency)
+        check_not_future(panel.dates, frequency)
     for symbol, contract, fitted in zip(panel.symbols, panel.contracts, contracts):
         if contract is not None and contract != fitted:
             expected = "a spot price" if fitted is None else f"contract {fitted}"
-            raise ValueError(f"{operation}: {symbol} must be {expected}, as in the fit; got contract {contract}")
+            raise ValueError(f"{name}: {symbol} must be {expected}, as in the fit; got contract {contract}")
     return panel.with_contracts(dict(zip(panel.symbols, contracts)))

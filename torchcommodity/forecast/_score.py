@@ -16,6 +16,7 @@ from torchcommodity.charts import COLORS, Chart, chart_layout, chart_number, plo
 from torchcommodity.data import calendar_years, check_not_synthetic, summarize_names
 from torchcommodity.forecast._intervals import inside
 from torchcommodity.losses import pinball, qlike
+from torchcommodity.opkit.arguments import operation
 from torchcommodity.training import one_thread
 
 if TYPE_CHECKING:
@@ -149,6 +150,7 @@ class Backtest:
         return f"Backtest({self.model}, {symbols}; {span}; horizons {horizons}; {models})"
 
 
+@operation("score")
 @one_thread()
 def score(backtest: Backtest, *, reference: str = "unconditional", model: str | None = None) -> Scores:
     """Score every model of a backtest on the rows that all of them forecast.
@@ -167,8 +169,8 @@ def score(backtest: Backtest, *, reference: str = "unconditional", model: str | 
         >>> score(forecast.backtest(wti, first_year=2016)).rows[0].model
         'har-garch'
     """
-    check_not_synthetic("score", backtest)
-    check_not_synthetic("score", backtest.targets, *backtest.symbols)
+    check_not_synthetic(backtest)  # scenarios, which have no targets, are refused in these words too
+    check_not_synthetic(backtest.targets, *backtest.symbols)
     model = backtest.model if model is None else model
     for argument, name in {"reference": reference, "model": model}.items():
         if name not in backtest.quantiles:

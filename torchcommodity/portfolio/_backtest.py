@@ -158,8 +158,8 @@ def backtest(
         PortfolioBacktest(WTI, BRENT; 255 rows 2018-01-02 to 2018-12-28; lstm, untrained, ...)
     """
     config = check_config(config)
-    panel = to_panel(prices, operation="portfolio.backtest")
-    check_not_synthetic("portfolio.backtest", panel)
+    panel = to_panel(prices)
+    check_not_synthetic(panel)
     if not costs:
         raise ValueError("portfolio.backtest: costs must not be empty")
     tradable = tradable_panel(panel)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.data import check_daily, check_not_synthetic, to_panel
-from torchcommodity.opkit.arguments import current_operation, operation
+from torchcommodity.opkit.arguments import operation
 from torchcommodity.training import check_prices, roll_adjusted_returns
 
 
@@ -42,10 +42,9 @@ def tradable_panel(prices: Any) -> TradablePanel:
         >>> panel.returns.shape == panel.prices.shape, bool(panel.rolls.any())  # spot prices have no contracts
         (True, False)
     """
-    name = current_operation()
-    panel = to_panel(prices, operation=name)
-    check_not_synthetic(name, panel)
-    check_daily(name, panel.dates)
+    panel = to_panel(prices)
+    check_not_synthetic(panel)
+    check_daily(panel.dates)
     check_prices(panel)
     returns = torch.expm1(roll_adjusted_returns(panel))
     return TradablePanel(panel.values.plain().detach(), returns, panel.rolls(ahead=0) > 0)

@@ -52,7 +52,7 @@ class EvaluatedForecasts(Protocol):
 def model_of(backtest: EvaluatedForecasts, model: str | None = None) -> str:
     """Name of a model of the backtest, the tested one if None; ValueError for another name and for synthetic prices."""
     operation = current_operation()
-    check_not_synthetic(operation, backtest, backtest.targets, *backtest.symbols)
+    check_not_synthetic(backtest, backtest.targets, *backtest.symbols)
     name = backtest.model if model is None else model
     if name not in backtest.quantiles:
         raise_invalid(operation, f"model must be one of {', '.join(backtest.quantiles)}", model=name)

@@ -85,9 +85,9 @@ def evaluate_scenarios(
         TypeError: `prices` has another type.
         ValueError: the panel is synthetic, or less than one window follows the last row of the fit.
     """
-    panel = to_panel(prices, operation="evaluate_scenarios")
-    check_not_synthetic("evaluate_scenarios", panel)
-    check_daily("evaluate_scenarios", panel.dates)
+    panel = to_panel(prices)
+    check_not_synthetic(panel)
+    check_daily(panel.dates)
     panel = panel.select(list(model.symbols))
     check_prices(panel)
     window = model.generator.config.window

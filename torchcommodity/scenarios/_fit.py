@@ -60,10 +60,10 @@ def fit_scenarios(
         >>> fit_scenarios(data.embedded(["BRENT", "HENRY_HUB"]), config, through="2016-12-31")
         ScenarioModel(BRENT, HENRY_HUB; fitted on 4,975 rows 1997-01-08 to 2016-12-30; 0 steps)
     """
-    panel = to_panel(prices, operation="fit_scenarios")
+    panel = to_panel(prices)
     check_prices(panel)
-    check_not_synthetic("fit_scenarios", panel)
-    check_daily("fit_scenarios", panel.dates)
+    check_not_synthetic(panel)
+    check_daily(panel.dates)
     config = config or ScenarioFitConfig()
     panel = panel if through is None else panel.between(None, through)
     returns, dates = complete_returns(panel)

@@ -20,6 +20,7 @@ from torchcommodity.data import (
     to_panel,
 )
 from torchcommodity.forecast import TEST_YEARS, horizon_name
+from torchcommodity.opkit.arguments import operation
 from torchcommodity.training import FitConfig, min_fit_rows
 
 if TYPE_CHECKING:
@@ -147,6 +148,7 @@ def load_track(name: TrackName) -> Task:
     return make_task(panel, first_year=track.first_year, last_year=track.last_year, track=name)
 
 
+@operation("make_task")
 def make_task(prices: Any, *, first_year: int | None = None, last_year: int | None = None, track: str = "own") -> Task:
     """The task of the protocol on any prices.
 
@@ -164,8 +166,8 @@ def make_task(prices: Any, *, first_year: int | None = None, last_year: int | No
         TypeError: a year is not an int.
         ValueError: nothing can be scored in these years, or the prices are synthetic.
     """
-    panel = to_panel(prices, operation="make_task").drop_empty_rows()
-    check_not_synthetic("make_task", panel)
+    panel = to_panel(prices).drop_empty_rows()
+    check_not_synthetic(panel)
     for name, year in {"first_year": first_year, "last_year": last_year}.items():
         if year is not None and (isinstance(year, bool) or not isinstance(year, (int, np.integer))):
             raise TypeError(f"make_task: {name} must be an int; got {year!r}")

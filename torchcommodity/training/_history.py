@@ -8,7 +8,7 @@ from torch import Tensor
 
 from torchcommodity.data import Frequency, Panel, frequency_mismatch, summarize_names, to_panel
 from torchcommodity.models import HarConfig
-from torchcommodity.opkit.arguments import current_operation
+from torchcommodity.opkit.arguments import current_operation, operation
 from torchcommodity.training._config import FitConfig
 
 HINT = "select others with prices[list(training.usable_symbols(prices))], --symbols or fit and forecast --drop-unusable"
@@ -19,6 +19,7 @@ def min_fit_rows(config: HarConfig) -> int:
     return config.warmup + 2 * config.horizons[-1] + 1
 
 
+@operation("usable_symbols")
 def usable_symbols(prices: Any, config: FitConfig | None = None) -> tuple[str, ...]:
     """Select the symbols that `fit` accepts: those with enough positive prices that are not all equal.
 
@@ -30,7 +31,7 @@ def usable_symbols(prices: Any, config: FitConfig | None = None) -> tuple[str, .
     >>> usable_symbols(data.embedded().between("2017-01-01", "2018-12-31"))
     ('BRENT', 'HENRY_HUB')
     """
-    panel = to_panel(prices, operation="usable_symbols")
+    panel = to_panel(prices)
     values, har = panel.values.plain(), (config or FitConfig.for_frequency(panel.frequency)).model.har
     usable = (_positive(values).sum(0) >= min_fit_rows(har)) & ~_constant(values)
     mismatches = _mismatches(panel, har.frequency)

@@ -115,7 +115,7 @@ def tune(
         import optuna
     except ImportError as error:
         raise ImportError("tune: optuna is not installed: pip install 'torchcommodity[tune]'", name="optuna") from error
-    check_not_synthetic("tune", panel)
+    check_not_synthetic(panel)
     panel = panel.drop_empty_rows()
     config = check_config(config, panel)
     if min(trials, years) < 1:

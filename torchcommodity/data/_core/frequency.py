@@ -7,7 +7,6 @@ from typing import Any, Literal
 import numpy as np
 
 from torchcommodity.data._core.arrays import Dates
-from torchcommodity.data._core.errors import DataError
 
 Frequency = Literal["daily", "weekly", "monthly"]
 
@@ -63,28 +62,18 @@ def frequency_mismatch(dates: Dates, expected: Frequency) -> str:
     return f"{spacing:g} days apart"
 
 
-def check_frequency(operation: str, dates: Dates, expected: Frequency) -> None:
-    """Raise a `DataError` if increasing dates `(T,)` are not of the frequency that a model was fitted on.
+def frequency_problem(dates: Dates, expected: Frequency) -> str:
+    """Why increasing dates `(T,)` do not suit a model that was fitted on prices of a frequency; "" if they do.
 
-    >>> check_frequency("predict", np.array(["2024-01-31", "2024-02-29"], dtype="datetime64[D]"), "monthly")
+    >>> frequency_problem(np.array(["2024-01-31", "2024-02-29"], dtype="datetime64[D]"), "monthly")
+    ''
     """
-    if len(dates) > 1 and (frequency := infer_frequency(dates)) != expected:
-        raise DataError(
-            f"{operation}: expected {expected} prices, as in the fit; got {frequency} ones, a median of "
-            f"{median_spacing(dates):g} days apart; resample them or fit a model on such prices"
-        )
-
-
-def check_daily(operation: str, dates: Dates) -> None:
-    """Raise a `DataError` if increasing dates `(T,)` are not daily, for models whose settings count trading days.
-
-    >>> check_daily("fit_scenarios", np.array(["2024-01-30", "2024-01-31"], dtype="datetime64[D]"))
-    """
-    if (frequency := infer_frequency(dates)) != "daily":
-        raise DataError(
-            f"{operation}: expected daily prices, because windows and annual figures count trading days; got "
-            f"{frequency} ones, a median of {median_spacing(dates):g} days apart"
-        )
+    if len(dates) < 2 or (frequency := infer_frequency(dates)) == expected:
+        return ""
+    return (
+        f"expected {expected} prices, as in the fit; got {frequency} ones, a median of {median_spacing(dates):g} days "
+        "apart; resample them or fit a model on such prices"
+    )
 
 
 def calendar_years(dates: Dates) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -107,9 +96,6 @@ def month_end(months: Any) -> Dates:
     return days
 
 
-PERIODS: dict[Frequency, str] = {"daily": "tomorrow", "weekly": "end of the week", "monthly": "end of the month"}
-
-
 def latest_date(frequency: Frequency = "daily") -> np.datetime64:
     """The latest date of a row: tomorrow in UTC, since it may be tomorrow elsewhere; or the end of its week or month.
 
@@ -123,14 +109,3 @@ def latest_date(frequency: Frequency = "daily") -> np.datetime64:
     elif frequency == "weekly":
         day += timedelta(days=6 - day.weekday())
     return np.datetime64(day, "D")
-
-
-def check_not_future(operation: str, dates: Dates, frequency: Frequency = "daily") -> None:
-    """Raise a `DataError` if the last of ascending dates `(T,)` is after `latest_date`.
-
-    >>> check_not_future("predict", np.array(["2018-12-31"], dtype="datetime64[D]"))
-    """
-    latest = latest_date(frequency)
-    if len(dates) and dates[-1] > latest:
-        period = PERIODS[frequency]
-        raise DataError(f"{operation}: expected dates up to {latest}, {period}; got {dates[-1]}; correct the date")

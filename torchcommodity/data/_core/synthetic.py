@@ -6,6 +6,7 @@ from typing import Any
 import torch
 
 from torchcommodity.opkit import MetadataTensor
+from torchcommodity.opkit.arguments import current_operation
 
 SYNTHETIC = "synthetic"
 PREFIX = f"{SYNTHETIC}:"
@@ -72,20 +73,24 @@ def is_synthetic(value: Any) -> bool:
     return bool(getattr(value, "synthetic", False))
 
 
-def check_not_synthetic(operation: str, *values: Any) -> None:
+def check_not_synthetic(*values: Any) -> None:
     """Check that prices are real: training and scoring reject generated prices.
+
+    The error names the function that checks its arguments, see `opkit.arguments.operation`.
 
     Raises:
         ValueError: one of `values` is synthetic.
 
-    >>> check_not_synthetic("fit", SyntheticTensor([0.01]))
+    >>> from torchcommodity.opkit.arguments import operation
+    >>> with operation("fit"):
+    ...     check_not_synthetic(SyntheticTensor([0.01]))
     Traceback (most recent call last):
     ...
     ValueError: fit: expected real prices; got synthetic ones, which training and scoring do not accept
     """
     if any(is_synthetic(value) for value in values):
         got = "synthetic ones, which training and scoring do not accept"
-        raise ValueError(f"{operation}: expected real prices; got {got}")
+        raise ValueError(f"{current_operation('check_not_synthetic')}: expected real prices; got {got}")
 
 
 def _is_inplace(func: Callable[..., Any]) -> bool:

@@ -17,7 +17,7 @@ from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.synthetic import check_not_synthetic
 from torchcommodity.data._core.targets import target_rows, targets
 from torchcommodity.opkit import MetadataTensor
-from torchcommodity.opkit.arguments import check_integer, raise_invalid
+from torchcommodity.opkit.arguments import check_integer, operation, raise_invalid
 
 
 class Window(NamedTuple):
@@ -76,6 +76,7 @@ class WindowDataset(Dataset[Window]):
     (torch.Size([64, 60, 2]), torch.Size([64, 2, 2]), torch.Size([64]))
     """
 
+    @operation("WindowDataset")
     def __init__(
         self,
         panel: Panel,
@@ -88,7 +89,7 @@ class WindowDataset(Dataset[Window]):
     ) -> None:
         if not isinstance(panel, Panel):
             raise_invalid("WindowDataset", "panel must be a Panel, see read", TypeError, panel=type(panel).__name__)
-        check_not_synthetic("WindowDataset", panel, features)
+        check_not_synthetic(panel, features)
         check_integer("WindowDataset", 1, lookback=lookback, stride=stride)
         prices, dtype = panel.values.plain().detach(), torch.get_default_dtype() if dtype is None else dtype
         if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:

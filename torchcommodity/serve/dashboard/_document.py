@@ -18,6 +18,7 @@ from torchcommodity.forecast import (
     correlation,
     pairs_by_strength,
 )
+from torchcommodity.opkit.arguments import operation
 from torchcommodity.serve.dashboard._cached_artifact import CachedArtifact
 from torchcommodity.serve.dashboard._coverage import coverage
 from torchcommodity.serve.dashboard._empty_document import FORMAT
@@ -51,7 +52,8 @@ def make_document(
     Raises:
         ValueError: the panel is synthetic, lacks a symbol, or has too few rows.
     """
-    check_not_synthetic("dashboard", prices)
+    with operation("dashboard"):
+        check_not_synthetic(prices)
     metadata = artifact.metadata
     panel = align_panel(prices, metadata.symbols, metadata.contracts, metadata.frequency)
     past = past_forecasts(artifact, panel, 0 if outlook_only else None)

@@ -7,7 +7,7 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from torchcommodity.data import DataError, check_frequency, latest_date, overflows
+from torchcommodity.data import frequency_problem, latest_date, overflows
 from torchcommodity.serve._request_error import RequestError, invalid_field
 from torchcommodity.serve.http._limits import Limits
 from torchcommodity.serve.http._messages import OutputSelection, PriceWindow
@@ -152,7 +152,5 @@ def _check_dates(days: npt.NDArray[np.int64], field: str, metadata: ServedArtifa
     dates, latest = days.astype("datetime64[D]"), latest_date(metadata.frequency)
     if dates[-1] > latest:
         raise invalid_field(f"{field}.dates[{rows - 1}]", f"a date up to {latest}, not in the future", str(dates[-1]))
-    try:
-        check_frequency(f"{field}.dates", dates, metadata.frequency)
-    except DataError as error:
-        raise RequestError(422, str(error), f"{field}.dates") from None
+    if problem := frequency_problem(dates, metadata.frequency):
+        raise RequestError(422, f"{field}.dates: {problem}", f"{field}.dates")
