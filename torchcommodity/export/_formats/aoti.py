@@ -17,8 +17,10 @@ from torchcommodity.export._formats import pt2
 from torchcommodity.export._metadata import Metadata
 from torchcommodity.opkit import native_libraries
 
-# Precompiled headers pay off when many graphs are compiled: one export spends half of its time on them.
-ONE_COMPILATION = {"aot_inductor.precompile_headers": False}
+SETTINGS = {
+    "aot_inductor.precompile_headers": False,  # pays off for many graphs: one export spends half of its time on them
+    "triton.autotune_at_compile_time": False,  # on random inputs, whose indices are beyond the tables that they index
+}
 LIBRARY = "library/"  # folder in the archive; a program without Python loads it first
 
 
@@ -51,10 +53,11 @@ def to_bytes(
         node.meta.pop("stack_trace", None)  # contains local paths
     with tempfile.TemporaryDirectory() as folder:
         package = torch._inductor.aoti_compile_and_package(
-            program, package_path=f"{folder}/model.pt2", inductor_configs=ONE_COMPILATION | (inductor_configs or {})
+            program, package_path=f"{folder}/model.pt2", inductor_configs=SETTINGS | (inductor_configs or {})
         )
         records = pt2.read_records(Path(package).read_bytes())
-    records = {name: content for name, content in records.items() if not name.endswith(".cpp")}  # compiled into the .so
+    # the sources are compiled into the .so; the loader of a GPU finds the metadata by their names
+    records = {name: b"" if name.endswith(".cpp") else content for name, content in records.items()}
     records |= {f"{LIBRARY}{path.name}": path.read_bytes() for path in _libraries()}
     return append_zip_checksum(pt2.write_records(records | {pt2.METADATA: metadata.to_json().encode()}))
 
