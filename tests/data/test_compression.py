@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from torchcommodity import data
-from torchcommodity.data._sources.tables import compression
+from torchcommodity.data._sources.tables.open_table import decompress
 
 CSV = b"date,WTI\n2020-04-17,18.27\n2020-04-20,-37.63\n"
 
@@ -65,7 +65,7 @@ def test_read_rejects_a_truncated_file(tmp_path, ending):
 @per_codec
 def test_decompress_stops_at_the_limit(ending):
     with pytest.raises(data.DataError, match="expected at most 10 bytes unpacked; got more"):
-        compression.decompress(PACKED[ending], "wti.csv", 10)
+        decompress(PACKED[ending], "wti.csv", 10)
 
 
 def test_read_rejects_a_zip_archive_of_several_files_by_name(tmp_path):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from torchcommodity.data import DataError, RollRule
-from torchcommodity.data._core.contract_codes import delivery_months, find_product, parse_contract
+from torchcommodity.data._core.contracts import delivery_months, find_product, parse_contract
 
 CODES = {
     "CLZ24": "CL 2024-12", "CL Z24": "CL 2024-12", "CLZ4": "CL 2024-12", "CLZ2024": "CL 2024-12", "clz24": "CL 2024-12",

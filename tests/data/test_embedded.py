@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from torchcommodity import data
-from torchcommodity.data._sources.embedded import open_prices as _open_prices
-from torchcommodity.data._sources.embedded.open_prices import FOLDER, TABLES
+from torchcommodity.data._sources import embedded as module
+from torchcommodity.data._sources.embedded import FOLDER, TABLES
 
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=list(TABLES))
@@ -99,9 +99,9 @@ def test_embedded_unknown_symbol_says_where_it_is():
 
 
 def test_embedded_without_its_folder_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(_open_prices, "FOLDER", tmp_path / "open_prices")
+    monkeypatch.setattr(module, "FOLDER", tmp_path / "open_prices")
     with pytest.raises(data.DataError, match="the folder is absent, so this copy of torchcommodity was distributed"):
-        _open_prices.read_open_prices("daily")
+        module.read_open_prices("daily")
 
 
 def test_embedded_is_a_copy():

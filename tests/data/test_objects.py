@@ -170,7 +170,7 @@ def test_connection_lost_inside_a_write_leaves_the_old_object(server, s3, panel)
 
 def test_connection_lost_between_parts_leaves_no_object(server, s3):
     """Objects of 100 MB and more are uploaded in parts."""
-    from torchcommodity.data._sources.lake.objects import write_object
+    from torchcommodity.data._sources.locations import write_object
 
     server.faults += [("PUT", 0)] * 50
     with pytest.raises(data.DataError):

@@ -17,7 +17,7 @@ from hypothesis.extra import numpy as hnp
 
 from torchcommodity import data
 from torchcommodity.data._core.names import symbol_problem
-from torchcommodity.data._sources.formats.names import DATES, FIELDS, OTHER_SYMBOLS, SYMBOLS, is_never_price, key
+from torchcommodity.data._sources.formats import DATES, FIELDS, OTHER_SYMBOLS, SYMBOLS, is_never_price, key
 from torchcommodity.opkit import MetadataTensor
 
 PRICE = st.floats(-1e9, 1e9).filter(lambda x: x == 0 or abs(x) > 1e-99) | st.just(float("nan"))

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torchcommodity import data
-from torchcommodity.data._store.times import parse_as_of
+from torchcommodity.data._store.rows import parse_as_of
 from torchcommodity.opkit import MetadataTensor
 
 PRICES = st.sampled_from([float("nan"), 0.0, -0.0, -37.63, 1.5, 0.1 + 0.2, 1e-99, 1e99])
@@ -156,7 +156,7 @@ def test_as_of_a_nanosecond_time_is_cut_to_microseconds():
 
 
 def test_known_from_is_in_order_even_if_the_clock_is_set_back(store, monkeypatch):
-    from torchcommodity.data._store import times
+    from torchcommodity.data._store import rows as module
 
     class Clock(datetime):
         @classmethod
@@ -167,7 +167,7 @@ def test_known_from_is_in_order_even_if_the_clock_is_set_back(store, monkeypatch
     for wrong in (datetime(2020, 5, 1), datetime(2100, 1, 1)):
         with pytest.raises(data.DataError, match="known_from: expected a time after 2020-05-01"):
             store.add(small(2), "x", known_from=wrong)
-    monkeypatch.setattr(times, "datetime", Clock)
+    monkeypatch.setattr(module, "datetime", Clock)
     assert store.add(small(2), "x").known_from == "2020-05-01T00:00:00.000001Z"
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from torchcommodity import data
-from torchcommodity.data._core import frequency as module
+from torchcommodity.data._core import calendar as module
 
 
 class Clock(datetime):

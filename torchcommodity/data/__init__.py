@@ -9,42 +9,42 @@ import torchcommodity.data._core.check_extra  # noqa: F401 - where pyarrow is mi
 from torchcommodity import _lazy
 
 if TYPE_CHECKING:
+    from torchcommodity.data._contracts.continuous import RollRule as RollRule
     from torchcommodity.data._contracts.contract_prices import ContractPrices as ContractPrices
-    from torchcommodity.data._contracts.read_contracts import read_contracts as read_contracts
-    from torchcommodity.data._contracts.roll_rule import RollRule as RollRule
+    from torchcommodity.data._contracts.contract_prices import read_contracts as read_contracts
+    from torchcommodity.data._core.calendar import FREQUENCIES as FREQUENCIES
+    from torchcommodity.data._core.calendar import Frequency as Frequency
     from torchcommodity.data._core.calendar import RowCalendar as RowCalendar
+    from torchcommodity.data._core.calendar import calendar_years as calendar_years
+    from torchcommodity.data._core.calendar import frequency_mismatch as frequency_mismatch
+    from torchcommodity.data._core.calendar import frequency_problem as frequency_problem
+    from torchcommodity.data._core.calendar import infer_frequency as infer_frequency
+    from torchcommodity.data._core.calendar import latest_date as latest_date
+    from torchcommodity.data._core.calendar import month_end as month_end
     from torchcommodity.data._core.calendar import row_calendar as row_calendar
     from torchcommodity.data._core.calendar import trading_calendar as trading_calendar
-    from torchcommodity.data._core.contract_codes import find_product as find_product
     from torchcommodity.data._core.contracts import CONTRACTS as CONTRACTS
     from torchcommodity.data._core.contracts import Contract as Contract
+    from torchcommodity.data._core.contracts import business_calendar as business_calendar
+    from torchcommodity.data._core.contracts import find_product as find_product
     from torchcommodity.data._core.contracts import get_contract as get_contract
     from torchcommodity.data._core.curve import Curve as Curve
-    from torchcommodity.data._core.equity_indices import equity_indices as equity_indices
     from torchcommodity.data._core.errors import TREATMENTS as TREATMENTS
     from torchcommodity.data._core.errors import DataError as DataError
     from torchcommodity.data._core.errors import Finding as Finding
     from torchcommodity.data._core.errors import summarize_findings as summarize_findings
     from torchcommodity.data._core.errors import summarize_names as summarize_names
-    from torchcommodity.data._core.expiry import business_calendar as business_calendar
-    from torchcommodity.data._core.frequency import FREQUENCIES as FREQUENCIES
-    from torchcommodity.data._core.frequency import Frequency as Frequency
-    from torchcommodity.data._core.frequency import calendar_years as calendar_years
-    from torchcommodity.data._core.frequency import frequency_mismatch as frequency_mismatch
-    from torchcommodity.data._core.frequency import frequency_problem as frequency_problem
-    from torchcommodity.data._core.frequency import infer_frequency as infer_frequency
-    from torchcommodity.data._core.frequency import latest_date as latest_date
-    from torchcommodity.data._core.frequency import month_end as month_end
     from torchcommodity.data._core.horizons import Horizon as Horizon
     from torchcommodity.data._core.horizons import horizon_code as horizon_code
     from torchcommodity.data._core.horizons import horizon_rows as horizon_rows
     from torchcommodity.data._core.horizons import horizon_unit as horizon_unit
+    from torchcommodity.data._core.names import equity_indices as equity_indices
     from torchcommodity.data._core.names import printable as printable
     from torchcommodity.data._core.names import symbol_problem as symbol_problem
     from torchcommodity.data._core.panel import Panel as Panel
-    from torchcommodity.data._core.panel_checks import check_daily as check_daily
-    from torchcommodity.data._core.panel_checks import check_frequency as check_frequency
-    from torchcommodity.data._core.panel_checks import check_not_future as check_not_future
+    from torchcommodity.data._core.panel import check_daily as check_daily
+    from torchcommodity.data._core.panel import check_frequency as check_frequency
+    from torchcommodity.data._core.panel import check_not_future as check_not_future
     from torchcommodity.data._core.prices import expected_range as expected_range
     from torchcommodity.data._core.prices import overflows as overflows
     from torchcommodity.data._core.provenance import NOT_STATED as NOT_STATED
@@ -76,36 +76,36 @@ if TYPE_CHECKING:
     from torchcommodity.data._quality.training import price_statistics as price_statistics
     from torchcommodity.data._read import read as read
     from torchcommodity.data._read_table import read_curve as read_curve
-    from torchcommodity.data._sources.atomic_write import write_atomic as write_atomic
-    from torchcommodity.data._sources.atomic_write import write_files_atomic as write_files_atomic
     from torchcommodity.data._sources.bars import Bars as Bars
     from torchcommodity.data._sources.bars import read_bars as read_bars
     from torchcommodity.data._sources.columns.dates import parse_date as parse_date
     from torchcommodity.data._sources.columns.numbers import parse_price as parse_price
     from torchcommodity.data._sources.columns.numbers import parse_prices as parse_prices
-    from torchcommodity.data._sources.csv_text import frame_to_csv as frame_to_csv
-    from torchcommodity.data._sources.csv_text import quote_spreadsheet_cell as quote_spreadsheet_cell
-    from torchcommodity.data._sources.embedded.embedded import embedded as embedded
-    from torchcommodity.data._sources.embedded.embedded import embedded_symbols as embedded_symbols
-    from torchcommodity.data._sources.folders import cache_dir as cache_dir
-    from torchcommodity.data._sources.folders import store_path as store_path
-    from torchcommodity.data._sources.formats.format import FORMATS as FORMATS
-    from torchcommodity.data._sources.formats.format import Format as Format
-    from torchcommodity.data._sources.formats.format import ReadOptions as ReadOptions
-    from torchcommodity.data._sources.formats.roles import Layout as Layout
-    from torchcommodity.data._sources.lake.objects import local_copy as local_copy
-    from torchcommodity.data._sources.lake.objects import public_address as public_address
+    from torchcommodity.data._sources.embedded import embedded as embedded
+    from torchcommodity.data._sources.embedded import embedded_symbols as embedded_symbols
+    from torchcommodity.data._sources.embedded import product_name as product_name
+    from torchcommodity.data._sources.files import cache_dir as cache_dir
+    from torchcommodity.data._sources.files import store_path as store_path
+    from torchcommodity.data._sources.files import write_atomic as write_atomic
+    from torchcommodity.data._sources.files import write_files_atomic as write_files_atomic
+    from torchcommodity.data._sources.formats import FORMATS as FORMATS
+    from torchcommodity.data._sources.formats import Format as Format
+    from torchcommodity.data._sources.formats import ReadOptions as ReadOptions
+    from torchcommodity.data._sources.http import Http as Http
     from torchcommodity.data._sources.layout import detect_layout as detect_layout
-    from torchcommodity.data._sources.product_names import product_name as product_name
-    from torchcommodity.data._sources.publishers.eia import eia as eia
-    from torchcommodity.data._sources.publishers.eia_curve import eia_curve as eia_curve
-    from torchcommodity.data._sources.publishers.fred import fred as fred
-    from torchcommodity.data._sources.publishers.http import Http as Http
+    from torchcommodity.data._sources.locations import TableName as TableName
+    from torchcommodity.data._sources.locations import local_copy as local_copy
+    from torchcommodity.data._sources.locations import parse_table_name as parse_table_name
+    from torchcommodity.data._sources.locations import public_address as public_address
+    from torchcommodity.data._sources.publishers import eia as eia
+    from torchcommodity.data._sources.publishers import eia_curve as eia_curve
+    from torchcommodity.data._sources.publishers import fred as fred
     from torchcommodity.data._sources.quantiles import QuantileTable as QuantileTable
     from torchcommodity.data._sources.quantiles import QuantileUnit as QuantileUnit
     from torchcommodity.data._sources.quantiles import read_quantiles as read_quantiles
-    from torchcommodity.data._sources.table_name import TableName as TableName
-    from torchcommodity.data._sources.table_name import parse_table_name as parse_table_name
+    from torchcommodity.data._sources.roles import Layout as Layout
+    from torchcommodity.data._sources.write import frame_to_csv as frame_to_csv
+    from torchcommodity.data._sources.write import quote_spreadsheet_cell as quote_spreadsheet_cell
     from torchcommodity.data._sources.write import write as write
     from torchcommodity.data._store.rows import Vintage as Vintage
     from torchcommodity.data._store.store import Store as Store
@@ -228,30 +228,27 @@ __all__ = [
 ]
 
 _MODULES = {
-    "_contracts.contract_prices": ["ContractPrices"],
-    "_contracts.read_contracts": ["read_contracts"],
-    "_contracts.roll_rule": ["RollRule"],
-    "_core.calendar": ["RowCalendar", "row_calendar", "trading_calendar"],
-    "_core.contract_codes": ["find_product"],
-    "_core.contracts": ["CONTRACTS", "Contract", "get_contract"],
-    "_core.curve": ["Curve"],
-    "_core.equity_indices": ["equity_indices"],
-    "_core.errors": ["TREATMENTS", "DataError", "Finding", "summarize_findings", "summarize_names"],
-    "_core.expiry": ["business_calendar"],
-    "_core.frequency": [
+    "_contracts.continuous": ["RollRule"],
+    "_contracts.contract_prices": ["ContractPrices", "read_contracts"],
+    "_core.calendar": [
         "FREQUENCIES",
         "Frequency",
+        "RowCalendar",
         "calendar_years",
         "frequency_mismatch",
         "frequency_problem",
         "infer_frequency",
         "latest_date",
         "month_end",
+        "row_calendar",
+        "trading_calendar",
     ],
+    "_core.contracts": ["CONTRACTS", "Contract", "business_calendar", "find_product", "get_contract"],
+    "_core.curve": ["Curve"],
+    "_core.errors": ["TREATMENTS", "DataError", "Finding", "summarize_findings", "summarize_names"],
     "_core.horizons": ["Horizon", "horizon_code", "horizon_rows", "horizon_unit"],
-    "_core.names": ["printable", "symbol_problem"],
-    "_core.panel": ["Panel"],
-    "_core.panel_checks": ["check_daily", "check_frequency", "check_not_future"],
+    "_core.names": ["equity_indices", "printable", "symbol_problem"],
+    "_core.panel": ["Panel", "check_daily", "check_frequency", "check_not_future"],
     "_core.prices": ["expected_range", "overflows"],
     "_core.provenance": ["NOT_STATED", "Provenance", "utc_now"],
     "_core.rolls": ["roll_days", "roll_months"],
@@ -265,25 +262,19 @@ _MODULES = {
     "_quality.training": ["PriceStatistics", "compare_with_training", "price_statistics"],
     "_read": ["read"],
     "_read_table": ["read_curve"],
-    "_sources.atomic_write": ["write_atomic", "write_files_atomic"],
     "_sources.bars": ["Bars", "read_bars"],
     "_sources.columns.dates": ["parse_date"],
     "_sources.columns.numbers": ["parse_price", "parse_prices"],
-    "_sources.csv_text": ["frame_to_csv", "quote_spreadsheet_cell"],
-    "_sources.embedded.embedded": ["embedded", "embedded_symbols"],
-    "_sources.folders": ["cache_dir", "store_path"],
-    "_sources.formats.format": ["FORMATS", "Format", "ReadOptions"],
-    "_sources.formats.roles": ["Layout"],
-    "_sources.lake.objects": ["local_copy", "public_address"],
+    "_sources.embedded": ["embedded", "embedded_symbols", "product_name"],
+    "_sources.files": ["cache_dir", "store_path", "write_atomic", "write_files_atomic"],
+    "_sources.formats": ["FORMATS", "Format", "ReadOptions"],
+    "_sources.http": ["Http"],
     "_sources.layout": ["detect_layout"],
-    "_sources.product_names": ["product_name"],
-    "_sources.publishers.eia": ["eia"],
-    "_sources.publishers.eia_curve": ["eia_curve"],
-    "_sources.publishers.fred": ["fred"],
-    "_sources.publishers.http": ["Http"],
+    "_sources.locations": ["TableName", "local_copy", "parse_table_name", "public_address"],
+    "_sources.publishers": ["eia", "eia_curve", "fred"],
     "_sources.quantiles": ["QuantileTable", "QuantileUnit", "read_quantiles"],
-    "_sources.table_name": ["TableName", "parse_table_name"],
-    "_sources.write": ["write"],
+    "_sources.roles": ["Layout"],
+    "_sources.write": ["frame_to_csv", "quote_spreadsheet_cell", "write"],
     "_store.rows": ["Vintage"],
     "_store.store": ["Store", "StoreEntry"],
     "_store.update": ["SeriesUpdate", "Update", "updatable_symbols", "update"],

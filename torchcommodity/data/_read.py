@@ -11,12 +11,11 @@ from torchcommodity.data._core.names import check_several
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.provenance import NOT_STATED
 from torchcommodity.data._read_table import read_file
-from torchcommodity.data._sources.embedded.embedded import embedded
-from torchcommodity.data._sources.formats.format import ReadOptions
-from torchcommodity.data._sources.publishers.eia import eia
-from torchcommodity.data._sources.publishers.fred import fred
+from torchcommodity.data._sources.embedded import embedded
+from torchcommodity.data._sources.formats import ReadOptions
+from torchcommodity.data._sources.publishers import eia, fred
+from torchcommodity.data._store.rows import AsOf
 from torchcommodity.data._store.store import Store
-from torchcommodity.data._store.times import AsOf
 
 NOT_FILES = ("embedded", "monthly", "auto", "store:", "fred:", "eia:")
 

@@ -1,6 +1,6 @@
 """From a source to a panel, in four steps.
 
-1. Open: `open_table` and `read_frame` make one `Table` of a file, an object, a table of a database or a frame.
+1. Open: `open_table` and `open_frame` make one `Table` of a file, an object, a table of a database or a frame.
 2. Type: each `Column` of it finds out once what its cells are: times, numbers or names, and why others are none.
 3. Decide: `assign_roles` says which column is the date, the symbol, the price; `panel_of_contracts`, whether each price
    belongs to a contract.
@@ -18,14 +18,11 @@ import torch
 from torchcommodity.data._contracts.contract_panel import panel_of_contracts
 from torchcommodity.data._core.curve import Curve
 from torchcommodity.data._core.panel import Panel
-from torchcommodity.data._core.provenance import utc_now
-from torchcommodity.data._sources.assemble import apply_records, assemble
-from torchcommodity.data._sources.formats.format import ReadOptions
-from torchcommodity.data._sources.formats.roles import assign_roles
-from torchcommodity.data._sources.grid import build_grid
-from torchcommodity.data._sources.tables.frames import read_frame
-from torchcommodity.data._sources.tables.open_table import open_table
-from torchcommodity.data._sources.tables.table import Origin, Table
+from torchcommodity.data._sources.build import apply_records, assemble, build_grid
+from torchcommodity.data._sources.formats import ReadOptions
+from torchcommodity.data._sources.roles import assign_roles
+from torchcommodity.data._sources.tables.open_table import open_frame, open_table
+from torchcommodity.data._sources.tables.table import Table
 from torchcommodity.opkit.arguments import current_operation
 
 PathLike = str | os.PathLike[str]
@@ -41,7 +38,7 @@ def read_file(path: PathLike, publisher: str, license: str, options: ReadOptions
 
 def panel_of_frame(frame: Any, options: ReadOptions) -> Panel | None:
     """The panel of a pandas, polars, DuckDB or Arrow frame; None for any other object."""
-    table = read_frame(frame, Origin(current_operation(), location="memory", retrieved=utc_now(), row_word="row"))
+    table = open_frame(frame, current_operation())
     if table is None:
         return None
     panel = panel_of_contracts(table, options)

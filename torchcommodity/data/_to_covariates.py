@@ -7,15 +7,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from torchcommodity._choices import Transform
-from torchcommodity.data._core.arrays import Dates
 from torchcommodity.data._core.errors import DataError, summarize_names
 from torchcommodity.data._core.panel import Panel
-from torchcommodity.data._covariates.covariate import IN_ADVANCE, VINTAGES, Covariate, Values
+from torchcommodity.data._core.prices import Dates
+from torchcommodity.data._covariates.covariate import (
+    IN_ADVANCE,
+    VINTAGES,
+    Covariate,
+    Values,
+    add_lag,
+    first_day,
+)
 from torchcommodity.data._covariates.covariates import Covariates
-from torchcommodity.data._covariates.release import add_lag, first_day
-from torchcommodity.data._sources.tables.frames import read_frame
-from torchcommodity.data._sources.tables.open_table import open_table
-from torchcommodity.data._sources.tables.table import Origin, Table
+from torchcommodity.data._sources.tables.open_table import open_frame, open_table
+from torchcommodity.data._sources.tables.table import Table
 from torchcommodity.data._to_panel import to_panel
 from torchcommodity.opkit.arguments import operation
 
@@ -95,10 +100,7 @@ def _covariate(column: Observations, lag: str | None, transform: Transform) -> C
 def _read(source: Any) -> list[Observations]:
     if isinstance(source, (str, os.PathLike)) and os.path.isfile(source):
         return _from_table(open_table(source))
-    if (
-        not isinstance(source, Panel)
-        and (table := read_frame(source, Origin("covariates", row_word="row"))) is not None
-    ):
+    if not isinstance(source, Panel) and (table := open_frame(source, "covariates")) is not None:
         return _from_table(table)
     with operation("covariates"):
         panel = to_panel(source)

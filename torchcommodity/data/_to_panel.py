@@ -11,7 +11,7 @@ from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.provenance import Provenance, drop_origin_findings
 from torchcommodity.data._read import read
 from torchcommodity.data._read_table import panel_of_frame
-from torchcommodity.data._sources.formats.format import ReadOptions
+from torchcommodity.data._sources.formats import ReadOptions
 from torchcommodity.opkit.arguments import current_operation, operation
 
 

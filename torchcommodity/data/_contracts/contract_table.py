@@ -1,20 +1,301 @@
-"""The prices by contract of a table: number the contracts, check them, sort the rows."""
+"""The prices by contract of a table: the roles of its columns, the contract of each row, what is left out, checks."""
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from torchcommodity.data._contracts.contract_roles import find_roles, melt_contracts
-from torchcommodity.data._contracts.contract_rows import AUTOMATIC, Parsed, Products, parse_rows
-from torchcommodity.data._core.arrays import Array, Dates, Months
-from torchcommodity.data._core.contracts import get_contract
-from torchcommodity.data._core.errors import DataError, Finding, condense, make_finding, summarize_names
-from torchcommodity.data._core.provenance import Provenance, utc_now
-from torchcommodity.data._sources.formats.format import ReadOptions
-from torchcommodity.data._sources.tables.frames import read_frame
-from torchcommodity.data._sources.tables.table import Origin, Table
+from torchcommodity.data._core.contracts import (
+    ContractCode,
+    delivery_months,
+    find_product,
+    get_contract,
+    parse_contract,
+)
+from torchcommodity.data._core.errors import (
+    DataError,
+    Finding,
+    condense,
+    ignored_columns,
+    make_finding,
+    summarize_names,
+)
+from torchcommodity.data._core.prices import Array, Dates, Months
+from torchcommodity.data._core.provenance import Provenance
+from torchcommodity.data._sources.formats import (
+    CLOSES,
+    DATES,
+    HIGHS,
+    INTERESTS,
+    LOWS,
+    OPENS,
+    OTHER_SYMBOLS,
+    SETTLES,
+    SYMBOLS,
+    VALUES,
+    VOLUMES,
+    ReadOptions,
+    key,
+)
+from torchcommodity.data._sources.tables.open_table import open_frame
+from torchcommodity.data._sources.tables.table import Column, Origin, Table, fixed_point
+
+# In order of preference, by their `key`.
+NAMES = {
+    "date": DATES,
+    "contract": ("contract", "contract code", "contract symbol", "raw symbol", "contract name", "contract id",
+                 "kontrakt"),
+    "delivery": ("delivery", "delivery month", "contract month", "maturity month", "maturity month year",
+                 "expiry month", "delivery date", "month", "maturity"),
+    "expiry": ("expiry", "expiration", "expiration date", "expiry date", "last trading day", "last trade date",
+               "last trading date", "maturity date"),
+    "symbol": (*SYMBOLS, *(name for name in OTHER_SYMBOLS if name not in ("contract", "contract code", "raw symbol")),
+               "underlying"),
+    "price": (*SETTLES, *CLOSES, *VALUES),
+    "volume": VOLUMES,
+    "open_interest": INTERESTS,
+    "unit": ("unit", "units"),
+}  # fmt: skip
+BARS = {*OPENS, *HIGHS, *LOWS}
+REQUIRED = "a date, a contract (CLZ24, or a delivery month beside a symbol, or an expiry), and a settlement or close"
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The columns of a long table by role; None = there is none."""
+
+    date: Column
+    price: Column
+    contract: Column | None = None
+    delivery: Column | None = None
+    expiry: Column | None = None
+    symbol: Column | None = None
+    volume: Column | None = None
+    open_interest: Column | None = None
+    unit: Column | None = None
+    findings: tuple[Finding, ...] = ()
+
+
+def find_roles(table: Table, price: str | None = None) -> Roles:
+    """The roles of the columns of a long table; `price` names its price column.
+
+    Raises:
+        DataError: no date, contract or price column.
+    """
+    columns: dict[str, Column] = {}
+    by_name = {key(column.name): column for column in reversed(table.columns)}
+    if price is not None:
+        if key(price) not in by_name:
+            raise DataError(f"{table.header}: expected a column {price}; got {', '.join(table.names[:12])}")
+        columns["price"] = by_name.pop(key(price))
+    for role, names in NAMES.items():
+        if role not in columns and (name := next((name for name in names if name in by_name), None)):
+            columns[role] = by_name.pop(name)
+    if "date" not in columns and "" in by_name:  # the index, as pandas writes it
+        columns["date"] = by_name.pop("")
+    if "contract" not in columns and "delivery" not in columns and "symbol" in columns:
+        columns |= _contracts_as_symbols(columns)
+    if "date" not in columns or "price" not in columns or not columns.keys() & {"contract", "delivery", "expiry"}:
+        got = ", ".join(table.names[:12])
+        raise DataError(f"{table.header}: expected columns for prices by contract: {REQUIRED}; got {got}")
+    ignored = [column.name or "the unnamed index" for name, column in by_name.items() if name not in BARS]
+    return Roles(**columns, findings=(*table.findings, *ignored_columns(reversed(ignored))))
+
+
+def melt_contracts(table: Table) -> Table:
+    """A wide table with a column per contract (`CLZ24`, `CLF25`, ...) as a long one; any other table unchanged."""
+    dates = [n for n, column in enumerate(table.columns) if not column.name or key(column.name) in NAMES["date"]]
+    others = [column for n, column in enumerate(table.columns) if n not in dates]
+    if len(dates) != 1 or len(others) < 2 or not all(is_code(column.name) for column in others):
+        return table
+    rows, date = len(table), table.columns[dates[0]]
+    names = [column.name for column in others for _ in range(rows)]
+    if all(column.is_number for column in others):
+        prices = Column("settle", np.concatenate([np.asarray(column.cells, dtype=np.float64) for column in others]))
+    else:
+        prices = Column("settle", [str(cell) for column in others for cell in column.cells])
+    days = list(date.cells) * len(others) if isinstance(date.cells, list) else np.tile(date.cells, len(others))
+    lines = np.tile(table.lines, len(others))
+    return replace(
+        table, columns=(replace(date, name="date", cells=days), Column("contract", names), prices), lines=lines
+    )
+
+
+def is_code(text: str) -> bool:
+    """Whether a text is the code of one contract with its product."""
+    try:
+        code = parse_contract(text)
+    except ValueError:
+        return False
+    return code is not None and bool(code.root)
+
+
+def _contracts_as_symbols(columns: dict[str, Column]) -> dict[str, Column]:
+    """The symbol column as the contract column where its first cells are codes of contracts, as Databento writes."""
+    cells = columns["symbol"].cells
+    codes = [text for text in (cells if isinstance(cells, list) else []) if text.strip()][:50]
+    if any(map(is_code, codes)):
+        columns["contract"] = columns.pop("symbol")
+    return columns
+
+
+AUTOMATIC = ReadOptions()
+Products = Mapping[str, str | None]
+
+
+class Rows(NamedTuple):
+    """The rows of single contracts; arrays of length R."""
+
+    lines: Array
+    dates: Dates
+    symbols: Array  # numbers of `names`
+    deliveries: Months
+    expiries: Dates  # as stated; NaT = not stated
+    prices: Array
+    volume: Array | None
+    open_interest: Array | None
+
+    def take(self, rows: Array) -> "Rows":
+        """These rows."""
+        return Rows(*(None if x is None else x[rows] for x in self))  # type: ignore[arg-type]
+
+
+class Parsed(NamedTuple):
+    """Rows with the names of their symbols, each with its product and unit."""
+
+    rows: Rows
+    names: tuple[str, ...]
+    products: tuple[str | None, ...]
+    units: tuple[str, ...]
+    findings: list[Finding]
+
+
+def parse_rows(table: Table, roles: Roles, products: Products, options: ReadOptions = AUTOMATIC) -> Parsed:
+    """Parse the rows; those of spreads, options and combinations, and those without a price, are left out.
+
+    Raises:
+        DataError: a cell that cannot be read, a contract without a product, an unknown symbol in `products`.
+    """
+    days = table.days(roles.date, options.date_order)
+    expiries = np.full(len(table), np.datetime64("NaT", "D"), dtype="datetime64[D]")
+    if roles.expiry is not None:
+        expiries = table.days(roles.expiry, options.date_order)
+    codes = _codes(table, roles)
+    outright = np.array([code is not None for code in codes])
+    names, roots, numbers = _symbols(table, roles, codes)
+    if unknown := [name for name in products if name not in names]:
+        raise DataError(f"contracts: expected symbols among {', '.join(names[:20])}; got {', '.join(unknown)}")
+    listed = tuple(products.get(name, find_product(root) or find_product(name)) for name, root in zip(names, roots))
+    _ = [get_contract(code) for code in listed if code is not None]  # raises for an unknown code
+    prices = table.prices([roles.price], options.decimal)[:, 0]
+    if any(key(name) == "instrument id" for name in table.names):
+        prices = fixed_point(roles.price, prices)
+    keep = np.flatnonzero(outright & ~np.isnan(prices))
+    if not keep.size:
+        raise DataError(f"{table.origin.label}: expected prices of single contracts; got none in {len(table)} rows")
+    deliveries = _deliveries([codes[row] for row in keep], days[keep], expiries[keep], numbers[keep], listed)
+    volume, open_interest = (
+        None if column is None else table.prices([column], options.decimal)[keep, 0]
+        for column in (roles.volume, roles.open_interest)
+    )
+    rows = Rows(
+        table.lines[keep], days[keep], numbers[keep], deliveries, expiries[keep], prices[keep], volume, open_interest
+    )
+    units = _units(table, roles.unit, numbers, len(names))
+    return Parsed(rows, names, listed, units, _left_out(table, roles, outright))
+
+
+def _codes(table: Table, roles: Roles) -> list[ContractCode | None]:
+    """The contract of each row: None for a spread or an option; year 0 where only the expiry tells."""
+    column = roles.contract or roles.delivery
+    if column is None:
+        return [ContractCode("", 1, 0, 0)] * len(table)
+    parsed: dict[str, ContractCode | None] = {}
+    texts = _texts(column, table)
+    for row, text in enumerate(texts):
+        if text not in parsed:
+            try:
+                parsed[text] = parse_contract(text)
+            except ValueError as error:
+                raise DataError(f"{table.at(row)}: {column.name!r}: expected {error}") from None
+    return [parsed[text] for text in texts]
+
+
+def _texts(column: Column, table: Table) -> list[str]:
+    """Codes as text; months that pandas made timestamps or floating-point numbers as `2024-12` and `202412`."""
+    if column.is_time:
+        return np.asarray(column.cells).astype("datetime64[M]").astype(str).tolist()  # type: ignore[no-any-return]
+    return [text.removesuffix(".0") for text in table.texts(column)]
+
+
+def _symbols(table: Table, roles: Roles, codes: list[ContractCode | None]) -> tuple[tuple[str, ...], list[str], Array]:
+    """Names of the symbols in order of appearance, the product in their codes, and the symbol of each row."""
+    roots = [code.root if code else "" for code in codes]
+    texts = table.texts(roles.symbol)
+    names = roots if roles.symbol is None or _repeats_code(texts, codes) else texts
+    numbers: dict[str, int] = {}
+    own_roots: list[str] = []
+    column = np.full(len(names), -1)
+    for row, (name, code) in enumerate(zip(names, codes)):
+        if code is None:
+            continue
+        if not name or not name.isprintable():
+            raise DataError(
+                f"{table.at(row)}: expected the product of the contract, in its code (CLZ24) or in "
+                f"a column symbol; got {name!r}"
+            )
+        if name not in numbers:
+            numbers[name] = len(numbers)
+            own_roots.append(roots[row])
+        column[row] = numbers[name]
+    return tuple(numbers), own_roots, column
+
+
+def _repeats_code(texts: list[str], codes: list[ContractCode | None]) -> bool:
+    """Whether the symbol of the first contract is its code again (`CLZ24` beside a delivery month)."""
+    row, code = next(((row, code) for row, code in enumerate(codes) if code is not None), (0, None))
+    try:
+        again = parse_contract(texts[row])
+    except ValueError:
+        return False
+    if again is None or code is None or not again.root or again.root != (code.root or again.root):
+        return False
+    return (again.month, again.year % 10) == (code.month, code.year % 10)  # `CORN0` is no contract of July
+
+
+def _deliveries(
+    codes: list[ContractCode | None], days: Dates, expiries: Dates, symbols: Array, products: tuple[str | None, ...]
+) -> Months:
+    known = [code for code in codes if code is not None]
+    if known[0].digits:
+        return delivery_months(known, days)
+    months: Months = expiries.astype("datetime64[M]")
+    for number, product in enumerate(products):
+        if product is not None and (contract := get_contract(product)).last_day is not None:
+            own = symbols == number
+            unique, index = np.unique(expiries[own], return_inverse=True)
+            around: Any = unique.astype("datetime64[M]")[:, None] + np.arange(-1, 4)
+            last = contract.last_trading_days(around.ravel()).reshape(around.shape)
+            listed = np.isin(around.astype(np.int64) % 12 + 1, contract.delivery_months())
+            distance = np.where(listed, np.abs((last - unique[:, None]).astype(np.int64)), 999)
+            months[own] = around[np.arange(len(unique)), distance.argmin(axis=1)][index]
+    return months
+
+
+def _units(table: Table, column: Column | None, numbers: Array, count: int) -> tuple[str, ...]:
+    texts = table.texts(column)
+    return tuple(texts[int(np.argmax(numbers == number))] for number in range(count))
+
+
+def _left_out(table: Table, roles: Roles, outright: Array) -> list[Finding]:
+    rows = np.flatnonzero(~outright)
+    if not rows.size or (column := roles.contract or roles.delivery) is None:
+        return []
+    value = f"{_texts(column, table)[rows[0]]} is not one contract"
+    return [make_finding("combined contract", line=int(table.lines[rows[0]]), value=value, count=len(rows))]
+
 
 MAX_DAYS_AFTER = 10  # calendar days after its last trading day on which a contract may have a price, left out
 
@@ -67,8 +348,7 @@ class Listing(NamedTuple):
 
 def contracts_from_frame(frame: Any, operation: str, products: Products) -> ContractTable:
     """See `ContractPrices.from_pandas`; polars and Arrow frames are accepted too."""
-    origin = Origin(operation, location="memory", retrieved=utc_now(), row_word="row")
-    if (table := read_frame(frame, origin)) is None:
+    if (table := open_frame(frame, operation)) is None:
         raise TypeError(f"{operation}: prices by contract must be a DataFrame; got {type(frame).__name__}")
     return contracts_of_table(table, products)
 

@@ -1,19 +1,115 @@
-"""Futures contracts: delivery months, the last trading day of the front contract, and the published rule."""
+"""Futures contracts: last trading days by the rules of the exchanges, the table of products, and codes of contracts.
 
+A rule maps delivery months `(M,) datetime64[M]` and the business days of an exchange to the last trading days
+`(M,) datetime64[D]`. It uses no prices and no rows, so that a future roll is as certain as a past one.
+"""
+
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from torchcommodity.data._core import expiry
-from torchcommodity.data._core.arrays import Dates
+from torchcommodity._extras import extra
 from torchcommodity.data._core.errors import DataError
-from torchcommodity.data._core.expiry import (
-    Rule,
-    before,
-    business_calendar,
-    business_day,
-    business_day_from_end,
-)
+from torchcommodity.data._core.prices import Dates, Months
+
+Rule = Callable[[Months, np.busdaycalendar], Dates]
+
+FIRST, LAST = "1970-01-01", "2100-12-31"  # the range of holidays
+DAY, MONTH, WEEK = np.timedelta64(1, "D"), np.timedelta64(1, "M"), np.timedelta64(7, "D")
+FEBRUARY, NOVEMBER = 1, 10  # months since January
+CALENDARS = {
+    "US": "CME_Agriculture",
+    "ICE Europe": "ICE",
+    "London": "LSE",
+    "NYSE": "NYSE",
+}  # names in pandas_market_calendars
+FRIDAYS = np.array(["1999-12-31", "2004-12-31"], dtype="datetime64[D]")  # closed: New Year fell on the Saturday
+
+
+@cache
+def business_calendar(market: str) -> np.busdaycalendar:
+    """Business days of a market, `US`, `ICE Europe`, `London` or `NYSE`: weekdays without its regular holidays.
+
+    They are the days of settlement, which are fewer than the days of electronic trading. ICE Europe trades on the bank
+    holidays of London, but the rules of its contracts do not count them as business days.
+    Unscheduled closures (days of mourning, disasters) count as business days: they were unknown in advance, and the
+    panel has no row for them.
+    """
+    with extra("forecast"):
+        import pandas_market_calendars  # slow to import; needed for contracts only
+
+    holidays = pandas_market_calendars.get_calendar(CALENDARS[market]).regular_holidays.holidays(FIRST, LAST)
+    days = holidays.to_numpy().astype("datetime64[D]")
+    return np.busdaycalendar(holidays=np.append(days, FRIDAYS) if market == "US" else days)
+
+
+def business_day(nth: int) -> Rule:
+    """The nth business day of the delivery month."""
+    return lambda months, open_days: _shift(_first(months), nth - 1, open_days)
+
+
+def business_day_from_end(nth: int, *, month: int = 0) -> Rule:
+    """The nth business day from the end (1 = the last) of the delivery month, or `month` months later."""
+    return lambda months, open_days: _shift(_first(months + (month + 1) * MONTH), -nth, open_days)
+
+
+def before(day: int) -> Rule:
+    """The last business day before this day of the delivery month."""
+    return lambda months, open_days: _shift(_first(months) + (day - 1) * DAY, -1, open_days)
+
+
+def crude(months: Months, open_days: np.busdaycalendar) -> Dates:
+    """The third business day before the 25th of the month before delivery; before the last one up to the 25th."""
+    return _shift(_shift(_first(months - MONTH) + 24 * DAY, 0, open_days, "backward"), -3, open_days)
+
+
+def brent(months: Months, open_days: np.busdaycalendar) -> Dates:
+    """Up to delivery in February 2016: the business day before the 15th day before delivery, that day moved back to a
+    business day first. Since then: the last business day of the second month before delivery, or the one before it
+    where that is the last of the year.
+    """
+    old = _shift(_shift(_first(months) - 15 * DAY, 0, open_days, "backward"), -1, open_days)
+    end = _shift(_first(months - MONTH), -1, open_days)
+    ends_in_december = months.astype(np.int64) % 12 == FEBRUARY
+    new = np.where(ends_in_december, _shift(end, -1, open_days), end)
+    return np.where(months < np.datetime64("2016-03"), old, new)
+
+
+def grain(months: Months, open_days: np.busdaycalendar) -> Dates:
+    """The business day before the 15th; up to delivery in December 1999 the eighth one from the month's end."""
+    old, new = business_day_from_end(8)(months, open_days), before(15)(months, open_days)
+    return np.where(months < np.datetime64("2000-01"), old, new)
+
+
+def gasoil(months: Months, open_days: np.busdaycalendar) -> Dates:
+    """Two business days before the 14th of the delivery month."""
+    return _shift(_first(months) + 13 * DAY, -2, open_days)
+
+
+def feeder_cattle(months: Months, open_days: np.busdaycalendar) -> Dates:
+    """The last Thursday of the delivery month, in November the third, that is a business day after four of them."""
+    last: Dates = np.busday_offset(_first(months + MONTH), -1, roll="forward", weekmask="Thu")
+    third: Dates = np.busday_offset(_first(months), 2, roll="forward", weekmask="Thu")
+    days = np.where(months.astype(np.int64) % 12 == NOVEMBER, third, last)
+    for _ in range(2):
+        weekdays = np.busday_offset(days, np.arange(-4, 1)[:, None])
+        days = np.where(np.is_busday(weekdays, busdaycal=open_days).all(axis=0), days, days - WEEK)
+    return days
+
+
+def _first(months: Months) -> Dates:
+    days: Dates = months.astype("datetime64[D]")
+    return days
+
+
+def _shift(days: Dates, offset: int, open_days: np.busdaycalendar, roll: Any = "forward") -> Dates:
+    shifted: Dates = np.busday_offset(days, offset, roll=roll, busdaycal=open_days)
+    return shifted
+
 
 MONTHS = "FGHJKMNQUVXZ"  # the exchanges' letters for January to December
 
@@ -83,10 +179,10 @@ _CARRY = "none: neighboring months differ by days of interest, and vendors roll 
 
 _TABLE = (
     # energies
-    Contract("CL", "WTI crude oil", "NYMEX", MONTHS, expiry.crude,
+    Contract("CL", "WTI crude oil", "NYMEX", MONTHS, crude,
              "third business day before the 25th of the month before delivery, or before the last one up to the 25th",
              "NYMEX Rulebook, chapter 200"),
-    Contract("BRN", "Brent crude oil", "ICE Futures Europe", MONTHS, expiry.brent,
+    Contract("BRN", "Brent crude oil", "ICE Futures Europe", MONTHS, brent,
              "last business day of the second month before delivery, or the one before it at the end of the year; to "
              "February 2016 the business day before the 15th day before delivery, moved back to a business day",
              "ICE Futures Europe, product 219 (https://www.ice.com/products/219), and its specification of March 2012",
@@ -97,19 +193,19 @@ _TABLE = (
              "NYMEX Rulebook, chapter 150"),
     Contract("RB", "RBOB gasoline", "NYMEX", MONTHS, business_day_from_end(1, month=-1), _MONTH_END,
              "NYMEX Rulebook, chapter 191"),
-    Contract("G", "Low sulphur gasoil", "ICE Futures Europe", MONTHS, expiry.gasoil,
+    Contract("G", "Low sulphur gasoil", "ICE Futures Europe", MONTHS, gasoil,
              "two business days before the 14th of the delivery month",
              "ICE Futures Europe, low sulphur gasoil futures, contract specification", "ICE Europe"),
     # grains
-    Contract("C", "Corn", "CBOT", "HKNUZ", expiry.grain, _GRAIN, "CBOT Rulebook, chapter 10"),
-    Contract("W", "Chicago SRW wheat", "CBOT", "HKNUZ", expiry.grain, _GRAIN, "CBOT Rulebook, chapter 14"),
-    Contract("KW", "KC HRW wheat", "CBOT (KCBT to 2013)", "HKNUZ", expiry.grain, _GRAIN, "CBOT Rulebook, chapter 14H"),
-    Contract("O", "Oats", "CBOT", "HKNUZ", expiry.grain, _GRAIN, "CBOT Rulebook, chapter 15"),
-    Contract("RR", "Rough rice", "CBOT", "FHKNUX", expiry.grain, _GRAIN, "CBOT Rulebook, chapter 17"),
+    Contract("C", "Corn", "CBOT", "HKNUZ", grain, _GRAIN, "CBOT Rulebook, chapter 10"),
+    Contract("W", "Chicago SRW wheat", "CBOT", "HKNUZ", grain, _GRAIN, "CBOT Rulebook, chapter 14"),
+    Contract("KW", "KC HRW wheat", "CBOT (KCBT to 2013)", "HKNUZ", grain, _GRAIN, "CBOT Rulebook, chapter 14H"),
+    Contract("O", "Oats", "CBOT", "HKNUZ", grain, _GRAIN, "CBOT Rulebook, chapter 15"),
+    Contract("RR", "Rough rice", "CBOT", "FHKNUX", grain, _GRAIN, "CBOT Rulebook, chapter 17"),
     # oilseeds
-    Contract("S", "Soybeans", "CBOT", "FHKNQUX", expiry.grain, _GRAIN, "CBOT Rulebook, chapter 11"),
-    Contract("SM", "Soybean meal", "CBOT", "FHKNQUVZ", expiry.grain, _GRAIN, "CBOT Rulebook, chapter 13"),
-    Contract("BO", "Soybean oil", "CBOT", "FHKNQUVZ", expiry.grain, _GRAIN, "CBOT Rulebook, chapter 12"),
+    Contract("S", "Soybeans", "CBOT", "FHKNQUX", grain, _GRAIN, "CBOT Rulebook, chapter 11"),
+    Contract("SM", "Soybean meal", "CBOT", "FHKNQUVZ", grain, _GRAIN, "CBOT Rulebook, chapter 13"),
+    Contract("BO", "Soybean oil", "CBOT", "FHKNQUVZ", grain, _GRAIN, "CBOT Rulebook, chapter 12"),
     Contract("RS", "Canola", "ICE Futures US", "FHKNX", before(15), _CANOLA, "ICE Futures US, canola futures"),
     # softs
     Contract("SB", "Sugar No. 11", "ICE Futures US", "HKNV", business_day_from_end(1, month=-1), _MONTH_END,
@@ -125,7 +221,7 @@ _TABLE = (
     # livestock
     Contract("LC", "Live cattle", "CME", "GJMQVZ", business_day_from_end(1),
              "last business day of the delivery month", "CME Rulebook, chapter 101"),
-    Contract("FC", "Feeder cattle", "CME", "FHJKQUVX", expiry.feeder_cattle,
+    Contract("FC", "Feeder cattle", "CME", "FHJKQUVX", feeder_cattle,
              "last Thursday of the delivery month, in November the third; a week earlier where it or one of the four "
              "weekdays before it is a holiday", "CME Rulebook, chapter 102"),
     Contract("LH", "Lean hogs", "CME", "GJKMNQVZ", business_day(10),
@@ -139,3 +235,113 @@ _TABLE = (
 )  # fmt: skip
 
 CONTRACTS: dict[str, Contract] = {product.code: product for product in _TABLE}
+
+
+# Codes of the electronic session where they differ from the exchange's own, which `CONTRACTS` has.
+ELECTRONIC = {
+    "ZC": "C", "ZW": "W", "KE": "KW", "ZO": "O", "ZR": "RR", "ZS": "S", "ZM": "SM", "ZL": "BO", "LE": "LC", "GF": "FC",
+    "HE": "LH",
+}  # fmt: skip
+NAMES = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"]
+FORMS = "CLZ24, CL Z24, CLZ4, CLZ2024, CL-2024Z, CL 2024-12 or 202412"
+
+_YEAR = "[12][0-9]{3}|[0-9]{1,2}"
+_MONTH = "0[1-9]|1[0-2]"
+_ROOT = "[A-Z0-9]{0,6}?"
+_OUTRIGHT = tuple(
+    re.compile(pattern)
+    for pattern in (
+        rf"(?:(?P<root>[A-Z0-9]{{1,6}}) +)?(?P<name>{'|'.join(NAMES)})[A-Z]*[ -]?'?(?P<year>{_YEAR})",  # ZC DEC 24
+        rf"(?P<root>{_ROOT})(?P<letter>[{MONTHS}])(?P<last>[0-9])\^(?P<decade>[0-9])",  # CLZ4^2, LSEG
+        rf"(?P<root>{_ROOT})[ _-]*(?P<letter>[{MONTHS}])[ -]?(?P<year>{_YEAR})",  # CLZ24, C H97, CLZ4
+        rf"(?P<root>{_ROOT}) *(?P<letter>[{MONTHS}])(?P<last>[0-9]) (?P<year>[0-9](?P=last))",  # HOQ8 08, Bloomberg
+        rf"(?P<root>{_ROOT})[ _-]*(?P<year>[12][0-9]{{3}})[ -]?(?P<letter>[{MONTHS}])",  # CL-2024Z
+        rf"(?:(?P<root>[A-Z][A-Z0-9]{{0,5}})[ _-]*)?(?P<year>[12][0-9]{{3}})-?(?P<month>{_MONTH})(?:00|-?01)?",
+        rf"(?P<root>[A-Z]+) +FM(?P<letter>[{MONTHS}])00(?P<year>[0-9]{{2}})!",  # ICE Europe's raw symbols
+    )
+)
+_COMBINED = re.compile(r".*[A-Z0-9][-:/+ ].*[0-9].*[-:/+].*|.+:.+|.*[0-9] ?[-/+] ?[A-Z].*|.*[0-9] [CP] ?[0-9.]+")
+_PARENT = re.compile(r"[A-Z0-9]+(\.(FUT|OPT|[A-Z]\.[0-9]+)|=F)")
+_DECORATION = re.compile(r"^(?:[A-Z]{2,8}:)(?=[A-Z0-9]+$)|\.[A-Z]{1,4}$| COMDTY$| COMB$| ?\(.*\)$")  # CLZ24.NYM
+
+
+class ContractCode(NamedTuple):
+    """A contract code before its year is completed.
+
+    Args:
+        root: the product as written, "" if the code has none.
+        month: 1 to 12.
+        year: as written.
+        digits: of the year: 1, 2 or 4.
+    """
+
+    root: str
+    month: int
+    year: int
+    digits: int
+
+
+def parse_contract(text: str) -> ContractCode | None:
+    """Parse the code of one contract; None for a spread, an option or a combination of contracts.
+
+    Raises:
+        ValueError: another text; the message continues "expected ...".
+
+    >>> parse_contract("CLZ24"), parse_contract("C H97").root, parse_contract("CLF4-CLG4")
+    (ContractCode(root='CL', month=12, year=24, digits=2), 'C', None)
+    """
+    code = text.strip().upper()
+    if _PARENT.fullmatch(code):
+        raise ValueError(f"the code of one contract, such as {FORMS}; got {text!r}, which stands for many")
+    plain = _DECORATION.sub("", code)
+    for pattern in _OUTRIGHT:
+        if match := pattern.fullmatch(plain):
+            fields = match.groupdict()
+            year = fields.get("year") or _full_year(fields["decade"], fields["last"])
+            return ContractCode(fields.get("root") or "", _month(fields), int(year), len(year))
+    if _COMBINED.fullmatch(code):
+        return None
+    hint = f" (delivery months are {MONTHS})" if re.fullmatch(r"[A-Z0-9]*[A-Z][0-9]{1,4}", plain) else ""
+    raise ValueError(f"the code of one contract, such as {FORMS}{hint}; got {text!r}")
+
+
+def delivery_months(codes: list[ContractCode], days: Months) -> Months:
+    """Delivery months `(R,)` of codes quoted on `days (R,)`.
+
+    A year of one digit is the first such year whose delivery month is not before the day; one of two digits is the
+    nearest to the day.
+
+    >>> delivery_months([parse_contract("CLZ4")], np.array(["2014-12-01"], dtype="datetime64[D]")).astype(str).tolist()
+    ['2014-12']
+    """
+    numbers: dict[ContractCode, int] = {}  # few codes, many rows
+    rows = np.fromiter((numbers.setdefault(code, len(numbers)) for code in codes), np.int64, len(codes))
+    month, year, digits = np.array([code[1:] for code in numbers], dtype=np.int64).T[:, rows]
+    quoted = days.astype("datetime64[M]").astype(np.int64) + 12 * 1970
+    today = quoted // 12
+    decade = today - (today - year) % 10  # the latest year that ends in the digit
+    decade += 10 * (12 * decade + month - 1 < quoted)
+    century = year + 100 * np.round((today - year) / 100).astype(np.int64)
+    full = np.select([digits == 1, digits == 2], [decade, century], year)
+    months: Months = (12 * (full - 1970) + month - 1).astype("datetime64[M]")
+    return months
+
+
+def _month(fields: dict[str, str]) -> int:
+    if "letter" in fields:
+        return MONTHS.index(fields["letter"]) + 1
+    return NAMES.index(fields["name"]) + 1 if "name" in fields else int(fields["month"])
+
+
+def _full_year(decade: str, last: str) -> str:
+    return ("20" if decade < "6" else "19") + decade + last
+
+
+def find_product(code: str) -> str | None:
+    """The key of `CONTRACTS` for a code of the exchange or of its electronic session, or None.
+
+    >>> find_product("ZC"), find_product("CL"), find_product("XX")
+    ('C', 'CL', None)
+    """
+    code = ELECTRONIC.get(code.upper(), code.upper())
+    return code if code in CONTRACTS else None

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from torchcommodity.data._core.arrays import Dates
 from torchcommodity.data._core.errors import DataError, Finding, make_finding, summarize_names
-from torchcommodity.data._core.prices import expected_range, overflows
+from torchcommodity.data._core.prices import Dates, expected_range, overflows
 
 MAX_MEDIAN_DISTANCE = 0.1  # in log price; a front contract further from the price is another series
 MAX_DAYS_BEFORE_END = np.timedelta64(10, "D")

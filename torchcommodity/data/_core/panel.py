@@ -8,22 +8,127 @@ import numpy as np
 import torch
 
 from torchcommodity._extras import extra
-from torchcommodity.data._core.arrays import Months
-from torchcommodity.data._core.calendar import trading_calendar
+from torchcommodity.data._core.calendar import (
+    Frequency,
+    frequency_problem,
+    infer_frequency,
+    latest_date,
+    median_spacing,
+    trading_calendar,
+)
 from torchcommodity.data._core.curve import Curve, check_curve, check_same_series
-from torchcommodity.data._core.deliveries import check_deliveries
 from torchcommodity.data._core.errors import DataError, Finding, summarize_names
-from torchcommodity.data._core.frequency import Frequency, infer_frequency
 from torchcommodity.data._core.names import check_names, check_several
-from torchcommodity.data._core.panel_checks import check_shape, check_values, is_generated, same_months, same_values
+from torchcommodity.data._core.prices import Dates, Months, expected_range, overflows
 from torchcommodity.data._core.provenance import Provenance
-from torchcommodity.data._core.rolls import check_contracts, column_roll_months, move_to_prices
-from torchcommodity.data._core.synthetic import SyntheticTensor, is_synthetic
+from torchcommodity.data._core.rolls import check_contracts, check_deliveries, column_roll_months, move_to_prices
+from torchcommodity.data._core.synthetic import SYNTHETIC, SyntheticTensor, is_synthetic
 from torchcommodity.opkit import MetadataTensor
+from torchcommodity.opkit.arguments import current_operation
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+
+PERIODS: dict[Frequency, str] = {"daily": "tomorrow", "weekly": "end of the week", "monthly": "end of the month"}
+
+
+def is_generated(symbol: str, record: Provenance) -> bool:
+    """Whether a column is marked as generated, in its symbol or its publisher."""
+    return is_synthetic(symbol) or SYNTHETIC in record.publisher.split(", ")
+
+
+def check_shape(
+    prices: torch.Tensor,
+    dates: Dates,
+    symbols: tuple[str, ...],
+    units: tuple[str, ...],
+    provenance: tuple[Provenance, ...],
+) -> None:
+    """Shapes agree, nothing is empty, symbols are distinct."""
+    expected = (len(dates), len(symbols))
+    if tuple(prices.shape) != expected or 0 in expected:
+        raise DataError(
+            f"panel: expected values of shape (dates, symbols) = {expected}, none of them 0; got {tuple(prices.shape)}"
+        )
+    if not len(symbols) == len(units) == len(provenance):
+        got = f"{len(units)} and {len(provenance)}"
+        raise DataError(f"panel: expected a unit and a provenance for each of {len(symbols)} symbols; got {got}")
+    if len(set(symbols)) < len(symbols):
+        repeated = next(symbol for symbol in symbols if symbols.count(symbol) > 1)
+        raise DataError(f"panel: expected distinct symbols; got {repeated!r} twice")
+
+
+def check_values(
+    prices: torch.Tensor,
+    dates: Dates,
+    symbols: tuple[str, ...],
+    provenance: tuple[Provenance, ...],
+) -> None:
+    """Dates increase, prices are finite or NaN, and synthetic values are marked."""
+    if np.isnat(dates).any():
+        raise DataError("panel: expected dates; got NaT")
+    if (late := np.flatnonzero(np.diff(dates) <= np.timedelta64(0, "D"))).size:
+        before, after = dates[late[0]], dates[late[0] + 1]
+        hint = "; convert intraday prices to daily closes, e.g. frame.resample('D').last()" if before == after else ""
+        raise DataError(f"panel: expected strictly increasing dates; got {before}, then {after}{hint}")
+    if is_synthetic(prices) and not any(map(is_generated, symbols, provenance)):
+        raise DataError(
+            f"panel: expected {SYNTHETIC!r} as publisher of synthetic values; got {provenance[0].publisher!r}"
+        )
+    if (unusable := torch.nonzero(overflows(prices))).numel():
+        row, column = unusable[0].tolist()
+        where = f"for {symbols[column]!r} on {dates[row]}"
+        raise DataError(f"panel: expected {expected_range(prices[row, column].item())} {where}")
+
+
+def check_frequency(dates: Dates, expected: Frequency) -> None:
+    """Raise a `DataError` if increasing dates `(T,)` are not of the frequency that a model was fitted on.
+
+    >>> check_frequency(np.array(["2024-01-31", "2024-02-29"], dtype="datetime64[D]"), "monthly")
+    """
+    if problem := frequency_problem(dates, expected):
+        raise DataError(f"{current_operation('check_frequency')}: {problem}")
+
+
+def check_daily(dates: Dates) -> None:
+    """Raise a `DataError` if increasing dates `(T,)` are not daily, for models whose settings count trading days.
+
+    >>> check_daily(np.array(["2024-01-30", "2024-01-31"], dtype="datetime64[D]"))
+    """
+    if (frequency := infer_frequency(dates)) != "daily":
+        raise DataError(
+            f"{current_operation('check_daily')}: expected daily prices, because windows and annual figures count "
+            f"trading days; got {frequency} ones, a median of {median_spacing(dates):g} days apart"
+        )
+
+
+def check_not_future(dates: Dates, frequency: Frequency = "daily") -> None:
+    """Raise a `DataError` if the last of ascending dates `(T,)` is after `latest_date`.
+
+    >>> check_not_future(np.array(["2018-12-31"], dtype="datetime64[D]"))
+    """
+    latest = latest_date(frequency)
+    if len(dates) and dates[-1] > latest:
+        raise DataError(
+            f"{current_operation('check_not_future')}: expected dates up to {latest}, {PERIODS[frequency]}; got "
+            f"{dates[-1]}; correct the date"
+        )
+
+
+def same_values(x: torch.Tensor | None, y: torch.Tensor | None) -> bool:
+    """Whether two tensors have the same shape and values; NaN equals NaN."""
+    if x is None or y is None:
+        return x is y
+    return bool(x.shape == y.shape) and torch.allclose(x, y, rtol=0, atol=0, equal_nan=True)
+
+
+def same_months(x: Dates | None, y: Dates | None) -> bool:
+    """Whether two arrays of months are equal; NaT equals NaT."""
+    if x is None or y is None:
+        return x is y
+    return np.array_equal(x.astype(np.int64), y.astype(np.int64))
+
 
 DateLike = Any  # anything np.datetime64(..., "D") accepts: "2020-04-20", datetime.date, np.datetime64
 TableLayout = Literal["wide", "long"]

@@ -1,6 +1,13 @@
-"""Which prices a panel accepts: those that floating-point arithmetic can square and divide."""
+"""Arrays of prices and dates, for annotations, and which prices a panel accepts."""
 
 from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+Dates = np.ndarray[Any, np.dtype[np.datetime64]]  # datetime64[D]
+Months = np.ndarray[Any, np.dtype[np.datetime64]]  # datetime64[M]
+
 
 MAX_PRICE = 1e100  # the squares and ratios of prices up to it are finite
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from torchcommodity.data._core.arrays import Dates
 from torchcommodity.data._core.panel import DateLike
+from torchcommodity.data._core.prices import Dates
 
 
 @dataclass(frozen=True)

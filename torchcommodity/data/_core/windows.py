@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
-from torchcommodity.data._core.arrays import Dates
 from torchcommodity.data._core.calendar import row_calendar
 from torchcommodity.data._core.horizons import Horizon, horizon_rows
 from torchcommodity.data._core.panel import Panel
+from torchcommodity.data._core.prices import Dates
 from torchcommodity.data._core.synthetic import check_not_synthetic
 from torchcommodity.data._core.targets import target_rows, targets
 from torchcommodity.opkit import MetadataTensor

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import torch
 
-from torchcommodity.data._core.arrays import Dates
 from torchcommodity.data._core.errors import DataError, Finding, make_finding, summarize_names
-from torchcommodity.data._covariates.covariate import IN_ADVANCE, Covariate, CovariateSpec, Values
-from torchcommodity.data._covariates.release import DAY
+from torchcommodity.data._core.prices import Dates
+from torchcommodity.data._covariates.covariate import DAY, IN_ADVANCE, Covariate, CovariateSpec, Values
 from torchcommodity.data._covariates.variance import variance_term
 
 if TYPE_CHECKING:

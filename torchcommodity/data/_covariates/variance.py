@@ -11,10 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from torchcommodity._extras import extra
-from torchcommodity.data._core.arrays import Dates
-from torchcommodity.data._core.frequency import Frequency
-from torchcommodity.data._covariates.covariate import IN_ADVANCE, Covariate, Values
-from torchcommodity.data._covariates.release import DAY
+from torchcommodity.data._core.calendar import Frequency
+from torchcommodity.data._core.prices import Dates
+from torchcommodity.data._covariates.covariate import DAY, IN_ADVANCE, Covariate, Values
 
 HALFLIFE = 21  # observations
 MIN_OBSERVATIONS = 20  # before them there is no ratio

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torchcommodity.data._core.arrays import Array
+from torchcommodity.data._core.calendar import Frequency, frequency_mismatch, latest_date
 from torchcommodity.data._core.errors import Finding, make_finding
-from torchcommodity.data._core.frequency import Frequency, frequency_mismatch, latest_date
+from torchcommodity.data._core.prices import Array
 
 # of hashes of 2, 4, 8 and 16 prices: odd numbers of 64 bits; a block of `series.BLOCK` prices has 16
 MULTIPLIERS = np.array(

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from torchcommodity.data._core.arrays import Array
 from torchcommodity.data._core.errors import Finding, make_finding
 from torchcommodity.data._core.panel import Panel
+from torchcommodity.data._core.prices import Array
 from torchcommodity.data._quality.prices import JUMP, MIN_MOVES, StackedPrices
 
 

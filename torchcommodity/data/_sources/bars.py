@@ -11,15 +11,11 @@ import torch
 
 from torchcommodity._choices import DateOrder, DecimalMark
 from torchcommodity.data._core.errors import DataError
-from torchcommodity.data._core.provenance import utc_now
-from torchcommodity.data._sources.assemble import assemble, to_matrix
-from torchcommodity.data._sources.formats.format import ReadOptions
-from torchcommodity.data._sources.formats.header import field_names
-from torchcommodity.data._sources.formats.roles import assign_roles
-from torchcommodity.data._sources.grid import build_grid
-from torchcommodity.data._sources.tables.frames import read_frame
-from torchcommodity.data._sources.tables.open_table import open_table
-from torchcommodity.data._sources.tables.table import Origin, Table
+from torchcommodity.data._sources.build import assemble, build_grid, to_matrix
+from torchcommodity.data._sources.formats import ReadOptions
+from torchcommodity.data._sources.roles import assign_roles, field_names
+from torchcommodity.data._sources.tables.open_table import open_frame, open_table
+from torchcommodity.data._sources.tables.table import Table
 
 MULTIPLES = {"K": "e3", "M": "e6", "B": "e9"}  # of volumes such as 183.40K
 
@@ -99,8 +95,7 @@ def _open(source: Any) -> Table:
     if isinstance(source, (str, os.PathLike)):
         table = open_table(source)
     else:
-        origin = Origin("read_bars", location="memory", retrieved=utc_now(), row_word="row")
-        if (frame := read_frame(source, origin)) is None:
+        if (frame := open_frame(source, "read_bars")) is None:
             raise TypeError(f"read_bars: source must be a path or a frame; got {type(source).__name__}")
         table = frame
     amounts = set(field_names(table, ("volume", "open_interest")).values())

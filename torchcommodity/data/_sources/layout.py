@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from torchcommodity.data._core.errors import DataError, ignored_columns, make_finding
 from torchcommodity.data._core.names import check_symbol
-from torchcommodity.data._sources.formats.roles import Layout
+from torchcommodity.data._sources.roles import Layout
 
 DATES = ("date", "datetime", "timestamp", "ds", "observation_date")
 SYMBOLS = ("symbol", "unique_id", "ticker", "id")

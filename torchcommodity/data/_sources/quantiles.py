@@ -8,12 +8,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from torchcommodity._extras import extra
-from torchcommodity.data._core.arrays import Array
 from torchcommodity.data._core.errors import DataError, summarize_names
-from torchcommodity.data._sources.columns.column import Column
-from torchcommodity.data._sources.tables.frames import read_frame
-from torchcommodity.data._sources.tables.open_table import open_table
-from torchcommodity.data._sources.tables.table import Origin, Table
+from torchcommodity.data._core.prices import Array
+from torchcommodity.data._sources.tables.open_table import open_frame, open_table
+from torchcommodity.data._sources.tables.table import Column, Table
 
 QuantileUnit = Literal["price", "log_return"]
 ORIGINS, SYMBOLS, HORIZONS = ("origin", "cutoff"), ("symbol", "unique_id"), ("horizon", "h")
@@ -122,7 +120,7 @@ def read_quantiles(source: Any, *, unit: QuantileUnit | None = None, model: str 
 
 
 def _open(source: Any) -> Table:
-    frame = read_frame(source, Origin(type(source).__name__, row_word="row"))
+    frame = open_frame(source, type(source).__name__)
     table = open_table(source) if frame is None else frame
     if not len(table):
         raise DataError(f"{table.origin.label}: expected rows; got none")

@@ -1,21 +1,136 @@
-"""`write`: the prices of a panel to a file, an object or a table of a database."""
+"""`write`: the prices of a panel to a file, an object or a table of a database; CSV is safe in a spreadsheet."""
 
 import gzip
 import io
+import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+import pyarrow as pa
+
 from torchcommodity.data._core.errors import DataError
 from torchcommodity.data._core.panel import Panel
-from torchcommodity.data._sources.atomic_write import write_atomic
-from torchcommodity.data._sources.csv_text import frame_to_csv
-from torchcommodity.data._sources.lake.objects import is_remote, public_address, write_object
-from torchcommodity.data._sources.table_name import parse_table_name
+from torchcommodity.data._sources.files import write_atomic
+from torchcommodity.data._sources.locations import is_remote, parse_table_name, public_address, write_object
+from torchcommodity.data._sources.tables.frames import METADATA, PROVENANCE
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pyarrow as pa
+
+    from torchcommodity.data._core.panel import Panel
+
+# the start of a cell: of the text, of a line in it, and behind a separator of a spreadsheet of another language
+_FORMULA = re.compile(r"(^|[;\t\r\n])( *[=+\-@\uff1d\uff0b\uff0d\uff20](?!\Z))|^([\t\r])")
+
+
+def quote_spreadsheet_cell(text: str) -> str:
+    r"""Prefix an apostrophe to text that a spreadsheet would run as a formula.
+
+    Such text begins with `=`, `+`, `-`, `@` (also in their full-width forms), a tab or a carriage return; or one of the
+    signs follows a semicolon, a tab or a line break, where a spreadsheet may begin a new cell.
+
+    Source: https://owasp.org/www-community/attacks/CSV_Injection
+
+    >>> quote_spreadsheet_cell("=HYPERLINK(A1)"), quote_spreadsheet_cell("a;=1+1"), quote_spreadsheet_cell("CL=F")
+    ("'=HYPERLINK(A1)", "a;'=1+1", 'CL=F')
+    """
+    return _FORMULA.sub(lambda match: f"{match[1] or ''}'{match[2] or match[3]}", text)
+
+
+def frame_to_csv(frame: "pd.DataFrame", *, index: bool = False, index_label: str | None = None) -> str:
+    """Convert a DataFrame to CSV that is safe to open in a spreadsheet; lines end in LF.
+
+    Text cells, column names and index labels pass through `quote_spreadsheet_cell`; numbers and dates are unchanged.
+
+    Args:
+        frame: the table.
+        index: write the index too.
+        index_label: header of the index column.
+
+    >>> import pandas as pd
+    >>> frame_to_csv(pd.DataFrame({"symbol": ["WTI", "=1+1"], "price": [-37.63, 2.0]}))
+    "symbol,price\\nWTI,-37.63\\n'=1+1,2.0\\n"
+    """
+    quoted = frame.copy()
+    for column, dtype in enumerate(frame.dtypes):
+        if dtype.kind not in "biufcM":
+            quoted.isetitem(column, frame.iloc[:, column].map(_quote))
+    quoted.columns = frame.columns.map(_quote)
+    if index:
+        quoted.index = frame.index.map(_quote)
+    return str(quoted.to_csv(index=index, index_label=index_label, lineterminator="\n"))
+
+
+def _quote(value: Any) -> Any:
+    if isinstance(value, tuple):  # a label of a MultiIndex
+        return tuple(map(_quote, value))
+    return quote_spreadsheet_cell(value) if isinstance(value, str) else value
+
+
+Layout = str  # "long", "wide" or "curve"
+
+
+def to_arrow(panel: "Panel", layout: Layout) -> Any:
+    """The `pyarrow.Table` of a panel; a missing price is null. See `write`."""
+    table = {"long": _long, "wide": _wide, "curve": _curve}[layout](panel)
+    records = {record.pop("symbol"): record for record in panel.sources()}
+    return table.replace_schema_metadata({METADATA: json.dumps(records).encode()})
+
+
+def to_database_table(panel: "Panel") -> Any:
+    """The long table with contract and provenance in columns, for a database, which keeps no metadata."""
+    T, table = len(panel), to_arrow(panel, "long").replace_schema_metadata(None)
+    for name in PROVENANCE:
+        table = table.append_column(name, _repeat([record[name] for record in panel.sources()], T))
+    return table
+
+
+def _long(panel: "Panel") -> Any:
+    T, N = panel.values.shape
+    prices = panel.values.plain().detach().numpy()
+    publishers = [record.publisher for record in panel.provenance]
+    columns = {
+        "date": pa.array(np.tile(panel.dates, N), pa.date32()),
+        "symbol": _repeat(panel.symbols, T),
+        "price": pa.array(prices.T.ravel(), from_pandas=True),
+        "unit": _repeat(panel.units, T),
+        "source": _repeat(publishers, T),
+    }
+    return pa.table(columns)
+
+
+def _wide(panel: "Panel") -> Any:
+    if "date" in (symbol.lower() for symbol in panel.symbols):
+        raise DataError("write: expected no symbol named date in the wide layout; got one (use layout='long')")
+    prices = panel.values.plain().detach().numpy()
+    columns = [pa.array(prices[:, n], from_pandas=True) for n in range(prices.shape[1])]
+    return pa.table([pa.array(panel.dates, pa.date32()), *columns], names=["date", *panel.symbols])
+
+
+def _curve(panel: "Panel") -> Any:
+    if panel.curve is None:
+        raise DataError("write: expected a panel with a curve; got none (use layout='long')")
+    closes = panel.curve.plain().detach().numpy()
+    row, column, nth = np.nonzero(~np.isnan(closes))
+    symbols = pa.array(list(panel.symbols), pa.string())
+    columns = {
+        "date": pa.array(panel.dates[row], pa.date32()),
+        "symbol": symbols.take(pa.array(column)),
+        "nth": pa.array(nth + 1),
+        "close": pa.array(closes[row, column, nth]),
+    }
+    return pa.table(columns)
+
+
+def _repeat(texts: Any, rows: int) -> Any:
+    indices = np.repeat(np.arange(len(texts)), rows)
+    return pa.array(list(texts), pa.string()).take(pa.array(indices))
+
 
 LAYOUTS = ("long", "wide", "curve")
 
@@ -62,7 +177,7 @@ def write(panel: Panel, target: str | os.PathLike[str], *, layout: Literal["long
 
         if layout != "long":
             raise ValueError(f"write: layout must be long in a database; got {layout!r} for {name}")
-        write_duckdb(panel, table.file, table.table, name)
+        write_duckdb(to_database_table(panel), table.file, table.table, name)
         return
     body = _encoder(name)(panel, layout)
     if is_remote(name):
@@ -82,8 +197,6 @@ def _encoder(name: str) -> "Callable[[Panel, str], bytes]":
 
 
 def _arrow_table(panel: Panel, layout: str) -> "pa.Table":
-    from torchcommodity.data._sources.lake.arrow import to_arrow  # imports pyarrow
-
     return to_arrow(panel, layout)
 
 

@@ -9,10 +9,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchcommodity.data._core.errors import DataError, summarize_names
 from torchcommodity.data._core.panel import Panel
-from torchcommodity.data._sources.folders import store_path
+from torchcommodity.data._sources.files import store_path
 from torchcommodity.data._store.connection import TABLES, check_file, transaction
-from torchcommodity.data._store.rows import State, Vintage, append, last_state, read_panel, read_states
-from torchcommodity.data._store.times import AsOf, format_time, parse_as_of
+from torchcommodity.data._store.rows import (
+    AsOf,
+    State,
+    Vintage,
+    append,
+    format_time,
+    last_state,
+    parse_as_of,
+    read_panel,
+    read_states,
+)
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,14 +9,13 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from torchcommodity.data._core.arrays import Array
 from torchcommodity.data._core.errors import DataError, Finding, condense, summarize_names
 from torchcommodity.data._core.panel import Panel
+from torchcommodity.data._core.prices import Array
 from torchcommodity.data._core.provenance import Provenance
 from torchcommodity.data._quality.inspect import inspect
-from torchcommodity.data._sources.publishers.eia import eia, is_eia
-from torchcommodity.data._sources.publishers.fred import fred, is_fred
-from torchcommodity.data._sources.publishers.http import Http
+from torchcommodity.data._sources.http import Http
+from torchcommodity.data._sources.publishers import eia, fred, is_eia, is_fred
 from torchcommodity.data._store.rows import Vintage
 from torchcommodity.data._store.store import Store
 from torchcommodity.opkit import MetadataTensor

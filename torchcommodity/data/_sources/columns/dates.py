@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torchcommodity.data._core.arrays import Array
-from torchcommodity.data._core.frequency import month_end
+from torchcommodity.data._core.calendar import month_end
+from torchcommodity.data._core.prices import Array
 
 FIRST_YEAR, LAST_YEAR = 1600, 2200
 EPOCHS = {10: 1, 13: 10**3, 16: 10**6, 19: 10**9}  # digits of a number of seconds, ms, us and ns since 1970

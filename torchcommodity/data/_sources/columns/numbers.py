@@ -7,7 +7,7 @@ from functools import cache, partial
 
 import numpy as np
 
-from torchcommodity.data._core.arrays import Array
+from torchcommodity.data._core.prices import Array
 
 MISSING = frozenset(
     {"", ".", "..", "...", "\u2026", "nan", "<na>", "na", "n/a", "#n/a", "#n/a n/a", "null", "none", "nd"}

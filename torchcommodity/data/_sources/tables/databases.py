@@ -1,5 +1,6 @@
-"""Tables of DuckDB and SQLite files: read as a `pyarrow.Table`, written from a panel."""
+"""Tables of DuckDB and SQLite files and results of SQL, which can read files, and nothing else."""
 
+import json
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
@@ -10,8 +11,6 @@ import pyarrow as pa
 
 from torchcommodity._extras import extra
 from torchcommodity.data._core.errors import DataError, summarize_names
-from torchcommodity.data._core.panel import Panel
-from torchcommodity.data._sources.lake.arrow import to_database_table
 
 with extra("forecast"):
     import duckdb
@@ -64,13 +63,12 @@ def read_sqlite(path: Path, name: str, label: str, max_bytes: int) -> Any:
         return pa.table([_sqlite_column(list(column)) for column in columns], names=names)
 
 
-def write_duckdb(panel: Panel, path: str, name: str, label: str) -> None:
+def write_duckdb(rows: pa.Table, path: str, name: str, label: str) -> None:
     """Replace a table of a DuckDB file in one transaction; one whose first column is not `date` is not replaced.
 
     Raises:
         DataError: another table of this name, a file that is not DuckDB or in use.
     """
-    rows = to_database_table(panel)
     with (
         readable_errors(label, "a DuckDB file that can be written"),
         duckdb.connect(str(Path(path).absolute())) as connection,
@@ -156,3 +154,59 @@ def readable_errors(label: str, expected: str) -> Iterator[None]:
         reason = str(error).splitlines()[0]
         hint = " (another process is writing to it)" if "Conflicting lock" in reason else ""
         raise DataError(f"{label}: expected {expected}; got {reason}{hint}") from None
+
+
+with extra("forecast"):
+    import duckdb
+
+# DuckDB cannot be told to read files but not to write them, and COPY may stand inside a SELECT, so the parsed query is
+# checked: only these nodes and table functions, which neither write nor run text as SQL.
+NODES = {"SELECT_NODE", "SET_OPERATION_NODE", "CTE_NODE", "RECURSIVE_CTE_NODE"}
+FUNCTIONS = {
+    "read_csv", "read_csv_auto", "read_parquet", "parquet_scan", "read_json", "read_json_auto", "read_ndjson",
+    "read_ndjson_auto", "range", "generate_series", "unnest",
+}  # fmt: skip
+DATABASES = (".duckdb", ".ddb", ".db", ".sqlite", ".sqlite3")
+CONFIG = {**LOCKED, "python_enable_replacements": "false", "temp_directory": ""}
+
+
+def read_query(query: str, max_bytes: int) -> Any:
+    """The result of one SELECT as a `pyarrow.Table`; tables are local CSV, Parquet and JSON files, by their path.
+
+    The query cannot write or attach a file, reach a network, load an extension, or see variables of Python.
+
+    Raises:
+        DataError: anything but one SELECT of that kind, or one that DuckDB rejects.
+    """
+    with readable_errors("sql", "a query that DuckDB can run"), duckdb.connect(":memory:", config=CONFIG) as connection:
+        _check(connection, query)
+        return fetch(connection.sql(query), "sql", max_bytes)
+
+
+def _check(connection: Any, query: str) -> None:
+    serialized = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [query]).fetchall()[0][0]
+    tree = json.loads(serialized)
+    if tree["error"] or len(tree["statements"]) != 1:
+        reason = tree.get("error_message", f"{len(tree.get('statements', []))} statements")
+        raise DataError(f"sql: expected one SELECT; got {query.strip()[:60]!r} ({reason})")
+    if refused := next(filter(None, map(_refusal, _nodes(tree))), None):
+        raise DataError(f"sql: expected a query that only reads CSV, Parquet and JSON files; got {refused}")
+
+
+def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(tree, dict):
+        yield tree
+    for child in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
+        yield from _nodes(child)
+
+
+def _refusal(node: dict[str, Any]) -> str:
+    """What a node does that a query may not, or ""."""
+    kind = str(node.get("type"))
+    if kind.endswith("_NODE") and kind not in NODES:
+        return str(kind.removesuffix("_NODE").removesuffix("_QUERY"))
+    if kind == "TABLE_FUNCTION" and (name := node["function"]["function_name"].lower()) not in FUNCTIONS:
+        return f"the table function {name}"
+    if kind == "BASE_TABLE" and node["table_name"].lower().endswith(DATABASES):
+        return f"a database (name its table instead, as in {node['table_name']}:TABLE)"
+    return ""

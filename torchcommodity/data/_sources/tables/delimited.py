@@ -9,11 +9,10 @@ from itertools import islice
 
 import numpy as np
 
-from torchcommodity.data._core.arrays import Array
 from torchcommodity.data._core.errors import DataError, make_finding
-from torchcommodity.data._sources.columns.column import Column
+from torchcommodity.data._core.prices import Array
 from torchcommodity.data._sources.columns.dates import find_style
-from torchcommodity.data._sources.tables.table import Origin, Table
+from torchcommodity.data._sources.tables.table import Column, Origin, Table
 
 SEPARATORS = ",;\t|"
 SAMPLE = 200  # rows from which separator and header are decided

@@ -14,8 +14,7 @@ from urllib.parse import urlencode
 from torchcommodity._extras import extra
 from torchcommodity.data._core.errors import DataError
 from torchcommodity.data._core.provenance import utc_now
-from torchcommodity.data._sources.atomic_write import write_atomic
-from torchcommodity.data._sources.folders import cache_dir
+from torchcommodity.data._sources.files import cache_dir, write_atomic
 
 if TYPE_CHECKING:
     import requests

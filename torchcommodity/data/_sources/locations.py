@@ -1,16 +1,63 @@
-"""Objects of S3, Google Cloud Storage and Azure through fsspec; files of web servers by HTTP."""
+"""Where sources are: tables in files, objects of S3, Google Cloud Storage and Azure, files of web servers."""
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from torchcommodity.data._core.errors import DataError
-from torchcommodity.data._sources.lake.secrets import first_line
-from torchcommodity.data._sources.publishers.http import Http
+from torchcommodity.data._sources.http import Http
+
+_NAME = re.compile(
+    r"(?P<file>.+\.(?:(?P<duckdb>duckdb|ddb|db)|sqlite|sqlite3|xlsx?|xlsm)):(?P<table>[^:/\\]+)", re.IGNORECASE
+)
+
+
+class TableName(NamedTuple):
+    """A table of a database, or a sheet of a workbook.
+
+    Args:
+        file: path of the file.
+        table: name of the table or sheet.
+        is_duckdb: whether the file is named as one of DuckDB.
+    """
+
+    file: str
+    table: str
+    is_duckdb: bool
+
+
+def parse_table_name(source: str) -> TableName | None:
+    """Parse the name of a table in a file; None for any other source.
+
+    >>> parse_table_name("oil.duckdb:spot"), parse_table_name("oil.xlsx")
+    (TableName(file='oil.duckdb', table='spot', is_duckdb=True), None)
+    """
+    match = _NAME.fullmatch(source)
+    return TableName(match["file"], match["table"], match["duckdb"] is not None) if match else None
+
+
+SECRET = re.compile("SECRET|TOKEN|PASSWORD|ACCESS_KEY", re.IGNORECASE)
+MAX_TEXT = 300  # characters
+
+
+def first_line(error: Exception) -> str:
+    """The first line of an error's text, or the name of its class; values of secret variables are shown as `***`.
+
+    >>> os.environ["MY_TOKEN"] = "abcd1234"
+    >>> first_line(ValueError("abcd1234 has expired\\nat 12:00"))
+    '*** has expired'
+    """
+    text = str(error).strip().partition("\n")[0] or type(error).__name__
+    for name, value in os.environ.items():
+        if SECRET.search(name) and len(value) > 3:
+            text = text.replace(value, "***")
+    return text[:MAX_TEXT]
+
 
 STORES = {"s3": "torchcommodity[cloud]", "gs": "torchcommodity[cloud]", "az": "adlfs"}  # scheme: what to install
 WEB = ("http", "https")
@@ -153,7 +200,7 @@ def _readable_errors(address: str, expected: str) -> Iterator[None]:
 
 
 def _download(address: str, max_bytes: int) -> bytes:
-    from torchcommodity.data._sources.publishers.http import download  # imports requests
+    from torchcommodity.data._sources.http import download  # imports requests
 
     query = urlsplit(address).query
     secrets = tuple(filter(None, (value.partition("=")[2] for value in query.split("&"))))

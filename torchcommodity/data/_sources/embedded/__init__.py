@@ -1,1 +1,0 @@
-"""The open prices that ship with the package."""

@@ -1,1 +1,0 @@
-"""Publishers over HTTP: FRED and the EIA."""
