@@ -9,7 +9,9 @@ from typing import Any
 import griffe
 
 COMMENT = re.compile(r"  # (?!type:|noqa|pragma)(.+)$")
+KEYWORDS = re.compile(r"^    \*\*\w+: (.*(?:\n {8,}.*)*)\n?", re.MULTILINE)
 PARAMETER = re.compile(r"^\s+\*{0,2}(\w+)\b.*[,(]  # ")
+ROWS = re.compile(r"^(?:Args|Attributes):\n((?:    .*(?:\n|$))+)", re.MULTILINE)
 SHARED = re.compile(r"^    (\w+(?:, \w+)+): (.*(?:\n {8,}.*)*)\n?", re.MULTILINE)  # one text for several parameters
 TABLES = {"torchcommodity.ops.indicators._candlesticks", "torchcommodity.ops.indicators._math"}  # of operators
 TITLES = re.compile(r"^(Shape|References?|Source|Devices|Modes):[ \n]", re.MULTILINE)
@@ -20,12 +22,14 @@ class ShapeComments(griffe.Extension):
 
     def on_function(self, *, func: griffe.Function, **_: Any) -> None:
         if func.docstring:
+            _unpack_keywords(func)
             func.docstring.value = _add_shapes(_sections(func.docstring.value), _commented_lines(func))
 
     def on_class(self, *, cls: griffe.Class, **_: Any) -> None:
         if cls.docstring:
             cls.docstring.value = _sections(cls.docstring.value) + _attributes(cls)
-            if "NamedTuple" in map(str, cls.bases):  # griffe sees no signature
+            bases = {str(base) for one in (cls, *cls.resolved_bases) for base in one.bases}
+            if not bases.isdisjoint({"NamedTuple", "TypedDict"}):  # griffe sees no signature
                 cls.docstring.value = cls.docstring.value.replace("Args:\n", "Attributes:\n", 1)
         elif attributes := _attributes(cls):
             cls.docstring = griffe.Docstring(attributes.strip(), parent=cls, parser="google")
@@ -57,6 +61,22 @@ def _as_function(attr: griffe.Attribute, operator: Any) -> griffe.Function:
     func = griffe.Function(attr.name, parameters=griffe.Parameters(*parameters), returns=returns, lineno=attr.lineno)
     func.docstring = griffe.Docstring(_sections(inspect.getdoc(operator)), parent=func, parser="google")
     return func
+
+
+def _unpack_keywords(func: griffe.Function) -> None:
+    """Show the keywords of `**arguments: Unpack[...]`, and their text in the docstrings of that class and its bases."""
+    rest = next((parameter for parameter in func.parameters if str(parameter.annotation).startswith("Unpack[")), None)
+    if rest is None:
+        return
+    bundle = func.modules_collection[rest.annotation.slice.canonical_path]
+    del func.parameters[rest.name]
+    for name, attribute in bundle.attributes.items():
+        kind = griffe.ParameterKind.keyword_only
+        func.parameters.add(griffe.Parameter(name, annotation=attribute.annotation, kind=kind, default="None"))
+    rows = "".join(ROWS.search(cls.docstring.value)[1] + "\n" for cls in (*reversed(bundle.mro()), bundle))
+    text, note = func.docstring.value, KEYWORDS.search(func.docstring.value)
+    intro = f"{', '.join(f'`{name}`' for name in bundle.attributes)}: {' '.join(note[1].split())}\n\n"
+    func.docstring.value = text.replace(note[0], rows).replace("Args:\n", f"{intro}Args:\n", 1)
 
 
 def _attributes(cls: griffe.Class) -> str:

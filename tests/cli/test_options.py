@@ -1,6 +1,8 @@
 """The shared options: one meaning in all commands, and checks of names before any work."""
 
+import inspect
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ from typer.testing import Result
 
 from torchcommodity.cli import _prices
 from torchcommodity.cli._application import COMMANDS, app
-from torchcommodity.data import embedded
+from torchcommodity.data import ReadArguments, embedded, read
 from torchcommodity.forecast import data_hash
 
 Run = Callable[..., Result]
@@ -28,6 +30,11 @@ def test_options_of_one_name_have_one_meaning() -> None:
                 meanings.setdefault(option.name, set()).add(meaning)
     assert meanings.keys() == shared
     assert {name: len(versions) for name, versions in meanings.items()} == dict.fromkeys(meanings, 1)
+
+
+def test_options_of_a_source_are_all_the_keywords_that_say_how_it_is_read() -> None:
+    options = [field.name for field in fields(_prices.SourceOptions)]
+    assert set(ReadArguments.__annotations__) <= set(options) <= set(inspect.signature(read).parameters)
 
 
 @pytest.mark.parametrize("source", ["embedded", "auto", "store:x", "fred:DCOILWTICO", "eia:PET.RWTC.D", __file__])

@@ -117,6 +117,14 @@ def test_reference_shows_shapes_of_signatures(site: Path) -> None:
     assert "(..., T, N) Log-returns per step with mean zero" in page
 
 
+def test_reference_shows_keywords_that_functions_share(site: Path) -> None:
+    page = text_of(site / "reference" / "data.html")
+    for name in ("read", "to_panel", "read_bars"):
+        assert re.search(rf"\b{name}\( [^)]* date_order: DateOrder \| None = None", page)
+    text = "name of the layout, a Format.name of data.FORMATS; default: detected."
+    assert page.count(text) == 4  # of the three, and of ReadArguments
+
+
 def test_site_has_the_data_files_of_the_results(site: Path) -> None:
     files = sorted((ROOT / "docs" / "results").glob("*.csv"))
     assert [file.read_bytes() for file in files] == [(site / "results" / file.name).read_bytes() for file in files]

@@ -90,7 +90,6 @@ if TYPE_CHECKING:
     from torchcommodity.data._sources.files import write_files_atomic as write_files_atomic
     from torchcommodity.data._sources.formats import FORMATS as FORMATS
     from torchcommodity.data._sources.formats import Format as Format
-    from torchcommodity.data._sources.formats import ReadOptions as ReadOptions
     from torchcommodity.data._sources.http import Http as Http
     from torchcommodity.data._sources.layout import detect_layout as detect_layout
     from torchcommodity.data._sources.locations import TableName as TableName
@@ -103,6 +102,8 @@ if TYPE_CHECKING:
     from torchcommodity.data._sources.quantiles import QuantileTable as QuantileTable
     from torchcommodity.data._sources.quantiles import QuantileUnit as QuantileUnit
     from torchcommodity.data._sources.quantiles import read_quantiles as read_quantiles
+    from torchcommodity.data._sources.read_arguments import ReadArguments as ReadArguments
+    from torchcommodity.data._sources.read_arguments import TableArguments as TableArguments
     from torchcommodity.data._sources.roles import Layout as Layout
     from torchcommodity.data._sources.write import frame_to_csv as frame_to_csv
     from torchcommodity.data._sources.write import quote_spreadsheet_cell as quote_spreadsheet_cell
@@ -145,7 +146,7 @@ __all__ = [
     "Provenance",
     "QuantileTable",
     "QuantileUnit",
-    "ReadOptions",
+    "ReadArguments",
     "RollRule",
     "RowCalendar",
     "SeriesUpdate",
@@ -153,6 +154,7 @@ __all__ = [
     "Store",
     "StoreEntry",
     "SyntheticTensor",
+    "TableArguments",
     "TableName",
     "Update",
     "Vintage",
@@ -267,12 +269,13 @@ _MODULES = {
     "_sources.columns.numbers": ["parse_price", "parse_prices"],
     "_sources.embedded": ["embedded", "embedded_symbols", "product_name"],
     "_sources.files": ["cache_dir", "store_path", "write_atomic", "write_files_atomic"],
-    "_sources.formats": ["FORMATS", "Format", "ReadOptions"],
+    "_sources.formats": ["FORMATS", "Format"],
     "_sources.http": ["Http"],
     "_sources.layout": ["detect_layout"],
     "_sources.locations": ["TableName", "local_copy", "parse_table_name", "public_address"],
     "_sources.publishers": ["eia", "eia_curve", "fred"],
     "_sources.quantiles": ["QuantileTable", "QuantileUnit", "read_quantiles"],
+    "_sources.read_arguments": ["ReadArguments", "TableArguments"],
     "_sources.roles": ["Layout"],
     "_sources.write": ["frame_to_csv", "quote_spreadsheet_cell", "write"],
     "_store.rows": ["Vintage"],

@@ -5,29 +5,28 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from torchcommodity._choices import Adjustment, DateOrder, DecimalMark
+from typing_extensions import Unpack
+
+from torchcommodity._choices import Adjustment
 from torchcommodity.data._core.errors import DataError
 from torchcommodity.data._core.names import check_several
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.provenance import NOT_STATED
 from torchcommodity.data._read_table import read_file
 from torchcommodity.data._sources.embedded import embedded
-from torchcommodity.data._sources.formats import ReadOptions
 from torchcommodity.data._sources.publishers import eia, fred
+from torchcommodity.data._sources.read_arguments import ReadArguments, ReadOptions, unpack_keywords
 from torchcommodity.data._store.rows import AsOf
 from torchcommodity.data._store.store import Store
 
 NOT_FILES = ("embedded", "monthly", "auto", "store:", "fred:", "eia:")
 
 
+@unpack_keywords
 def read(
     source: str | os.PathLike[str],
     symbols: Sequence[str] | None = None,
     *,
-    format: str | None = None,
-    column: str | None = None,
-    decimal: DecimalMark | None = None,
-    date_order: DateOrder | None = None,
     contracts: Mapping[str, str | None] | None = None,
     roll: str | None = None,
     adjustment: Adjustment | None = None,
@@ -36,6 +35,7 @@ def read(
     license: str = NOT_STATED,
     store: Store | None = None,
     as_of: AsOf | None = None,
+    **arguments: Unpack[ReadArguments],
 ) -> Panel:
     """Read prices from a file, the store, a publisher, or the embedded data.
 
@@ -74,10 +74,6 @@ def read(
     Args:
         source: see the table; a `Path` is always a file.
         symbols: read only these, in this order; default: all.
-        format: name of the layout, a `Format.name` of `data.FORMATS`; default: detected.
-        column: name of the price column.
-        decimal: the decimal mark, "." or ",".
-        date_order: "ymd", "dmy" or "mdy".
         contracts: product codes of the symbols that are futures, such as {"WTI": "CL"}, as for `Panel.with_contracts`.
         roll: how the contracts of a table by contract are joined, as for `ContractPrices.continuous`.
         adjustment: "none", "panama" or "ratio", likewise.
@@ -87,6 +83,7 @@ def read(
         license: provenance of a file.
         store: store of the sources `auto` and `store:NAME`; default: `Store()`.
         as_of: read the stored panel as it stood at this date or time, as for `Store.load`.
+        **arguments: how the source is read, see `ReadArguments`.
 
     Returns:
         Prices `(T, N)` float64 in the units of the source, NaN = missing. `Panel.findings` lists data-quality warnings
@@ -118,7 +115,7 @@ def read(
     if source in ("embedded", "monthly"):  # most of their symbols are read by name only
         panel = embedded(symbols, frequency="monthly" if source == "monthly" else "daily")
         return _declare(panel, contracts, averages)
-    options = ReadOptions(format, column, decimal, date_order, roll, adjustment, contracts)
+    options = ReadOptions(**arguments, roll=roll, adjustment=adjustment, contracts=contracts)
     panel = _read(source, publisher, license, store or Store(), as_of, options)
     panel = panel if symbols is None else panel.select(symbols)
     return _declare(panel, contracts, averages)

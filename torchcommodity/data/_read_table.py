@@ -19,7 +19,7 @@ from torchcommodity.data._contracts.contract_panel import panel_of_contracts
 from torchcommodity.data._core.curve import Curve
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._sources.build import apply_records, assemble, build_grid
-from torchcommodity.data._sources.formats import ReadOptions
+from torchcommodity.data._sources.read_arguments import ReadOptions
 from torchcommodity.data._sources.roles import assign_roles
 from torchcommodity.data._sources.tables.open_table import open_frame, open_table
 from torchcommodity.data._sources.tables.table import Table

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+from typing_extensions import Unpack
 
 from torchcommodity._choices import Transform
 from torchcommodity.data._core.errors import DataError, summarize_names
@@ -19,6 +20,7 @@ from torchcommodity.data._covariates.covariate import (
     first_day,
 )
 from torchcommodity.data._covariates.covariates import Covariates
+from torchcommodity.data._sources.read_arguments import ReadOptions, TableArguments, unpack_keywords
 from torchcommodity.data._sources.tables.open_table import open_frame, open_table
 from torchcommodity.data._sources.tables.table import Table
 from torchcommodity.data._to_panel import to_panel
@@ -37,12 +39,14 @@ class Observations(NamedTuple):
     published: Dates | None = None
 
 
+@unpack_keywords
 def to_covariates(
     source: Any,
     *,
     lag: str | None = None,
     known_future: bool = False,
     transform: Transform | Mapping[str, Transform] = "level",
+    **arguments: Unpack[TableArguments],
 ) -> Covariates:
     """Convert values by date to covariates, each used only from the day of its publication.
 
@@ -61,6 +65,7 @@ def to_covariates(
         lag: see above.
         known_future: see above.
         transform: how the columns enter the variance, see `Covariates.variances`: for all of them, or by name.
+        **arguments: how a frame or file is read, see `TableArguments`.
 
     Raises:
         TypeError: another type of source.
@@ -75,7 +80,7 @@ def to_covariates(
     >>> data.to_covariates(vintages).as_of(["2024-01-09", "2024-01-10", "2024-01-17"]).values.ravel().tolist()
     [nan, 425.1, 424.8]
     """
-    columns = _read(source)
+    columns = _read(source, arguments)
     stated = (lag is not None, known_future, columns[0].published is not None)
     if sum(stated) != 1:
         ways = ("lag='7D' (--lag)", "known_future=True (--known-future)", "a column published")
@@ -97,29 +102,34 @@ def _covariate(column: Observations, lag: str | None, transform: Transform) -> C
     return Covariate(name, dates, add_lag(dates, lag), values, f"lag {lag}", transform)
 
 
-def _read(source: Any) -> list[Observations]:
+def _read(source: Any, arguments: TableArguments) -> list[Observations]:
     if isinstance(source, (str, os.PathLike)) and os.path.isfile(source):
-        return _from_table(open_table(source))
+        return _from_table(open_table(source), ReadOptions(**arguments))
     if not isinstance(source, Panel) and (table := open_frame(source, "covariates")) is not None:
-        return _from_table(table)
+        return _from_table(table, ReadOptions(**arguments))
     with operation("covariates"):
-        panel = to_panel(source)
+        panel = to_panel(source, **arguments)
     values = panel.values.plain().numpy().T
     return [_known(Observations(name, panel.dates, x)) for name, x in zip(panel.symbols, values)]
 
 
-def _from_table(table: Table) -> list[Observations]:
+def _from_table(table: Table, options: ReadOptions) -> list[Observations]:
     published, name = _find(table, PUBLISHED), _find(table, NAME)
     by_type = [n for n, column in enumerate(table.columns) if column.is_time and n != published]
     date = _find(table, DATE)
     date = (by_type or [0])[0] if date is None else date
     ignored = {date, published, name, *(n for n, label in enumerate(table.names) if label in IGNORED)}
     rest = [column for n, column in enumerate(table.columns) if n not in ignored]
+    if options.column is not None:
+        rest = [column for column in rest if column.name == options.column]
+        if not rest:
+            got = summarize_names(table.names)
+            raise DataError(f"{table.header}: expected a column of values named {options.column!r}; got {got}")
     if not rest or (name is not None and len(rest) > 1):
         expected = "columns of values" if name is None else "one column of values beside the names"
         raise DataError(f"{table.header}: expected dates and {expected}; got {summarize_names(table.names)}")
-    dates, values = table.days(table.columns[date]), table.prices(rest)
-    days = None if published is None else first_day(table.times(table.columns[published]))
+    dates, values = table.days(table.columns[date], options.date_order), table.prices(rest, options.decimal)
+    days = None if published is None else first_day(table.times(table.columns[published], options.date_order))
     if name is None:
         return [_known(Observations(column.name, dates, x, days)) for column, x in zip(rest, values.T)]
     names = np.array(table.texts(table.columns[name]))

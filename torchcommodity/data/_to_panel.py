@@ -2,20 +2,22 @@
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
-from torchcommodity._choices import DateOrder, DecimalMark
+from typing_extensions import Unpack
+
 from torchcommodity.data._core.errors import DataError
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.provenance import Provenance, drop_origin_findings
 from torchcommodity.data._read import read
 from torchcommodity.data._read_table import panel_of_frame
-from torchcommodity.data._sources.formats import ReadOptions
+from torchcommodity.data._sources.read_arguments import ReadArguments, ReadOptions, unpack_keywords
 from torchcommodity.opkit.arguments import current_operation, operation
 
 
 @operation("to_panel")
+@unpack_keywords
 def to_panel(
     prices: Any,
     *,
@@ -23,10 +25,7 @@ def to_panel(
     units: Iterable[str] | None = None,
     provenance: Iterable[Provenance] | None = None,
     contracts: Iterable[str | None] | None = None,
-    format: str | None = None,
-    column: str | None = None,
-    decimal: DecimalMark | None = None,
-    date_order: DateOrder | None = None,
+    **arguments: Unpack[ReadArguments],
 ) -> Panel:
     """Convert prices of any accepted type to a `Panel`.
 
@@ -48,7 +47,7 @@ def to_panel(
         units: per symbol, in the order of the columns or of first appearance; default: the column `unit`, or "".
         provenance: per symbol; default: as read; of a frame, location "memory" with the sha256 of the prices.
         contracts: per symbol, as for `Panel`; default: as read.
-        format, column, decimal, date_order: as for `read`; a `Panel` takes none of them.
+        **arguments: how the source is read, see `ReadArguments`; a `Panel` takes none of them.
 
     Raises:
         TypeError: another type.
@@ -65,7 +64,7 @@ def to_panel(
     >>> to_panel(duckdb.sql("SELECT DATE '2020-04-20' AS date, -37.63 AS WTI"), units=["$/bbl"]).units
     ('$/bbl',)
     """
-    panel = _panel(prices, ReadOptions(format, column, decimal, date_order))
+    panel = _panel(prices, arguments)
     if units is not None:
         panel = replace(panel, units=tuple(units))
     if contracts is not None:
@@ -76,15 +75,15 @@ def to_panel(
     return panel if symbols is None else panel.select(symbols)
 
 
-def _panel(prices: Any, options: ReadOptions) -> Panel:
+def _panel(prices: Any, arguments: ReadArguments) -> Panel:
     if isinstance(prices, Panel):
         return prices
     if isinstance(prices, (str, os.PathLike)):
         try:
-            return read(prices, **asdict(options))
+            return read(prices, **arguments)
         except DataError as error:
             raise DataError(f"{current_operation()}: {error}") from None
-    if (panel := panel_of_frame(prices, options)) is not None:
+    if (panel := panel_of_frame(prices, ReadOptions(**arguments))) is not None:
         return panel
     kind = type(prices)
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"

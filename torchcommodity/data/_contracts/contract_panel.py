@@ -13,7 +13,8 @@ from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.prices import Array, Dates, Months
 from torchcommodity.data._core.provenance import Provenance
 from torchcommodity.data._quality.inspect import inspect
-from torchcommodity.data._sources.formats import ReadOptions, key
+from torchcommodity.data._sources.formats import key
+from torchcommodity.data._sources.read_arguments import ReadOptions
 from torchcommodity.data._sources.roles import symbol_of_file
 from torchcommodity.data._sources.tables.table import Column, Table
 from torchcommodity.opkit import MetadataTensor

@@ -5,14 +5,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from torchcommodity._choices import Adjustment, DateOrder, DecimalMark
+from typing_extensions import Unpack
+
+from torchcommodity._choices import Adjustment
 from torchcommodity.data._contracts.continuous import RollRule, continuous_panel
 from torchcommodity.data._contracts.contract_table import ContractTable, contracts_from_frame, contracts_of_table
 from torchcommodity.data._core.curve import Curve
 from torchcommodity.data._core.errors import summarize_names
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.provenance import NOT_STATED
-from torchcommodity.data._sources.formats import ReadOptions
+from torchcommodity.data._sources.read_arguments import ReadOptions, TableArguments, unpack_keywords
 from torchcommodity.data._sources.tables.open_table import open_table
 
 if TYPE_CHECKING:
@@ -102,15 +104,14 @@ class ContractPrices(ContractTable):
         return f"ContractPrices({len(self.deliveries)} contracts of {names}; {first} to {last}, {len(self.dates)} rows)"
 
 
+@unpack_keywords
 def read_contracts(
     source: str | os.PathLike[str],
     *,
     contracts: Mapping[str, str | None] | None = None,
-    column: str | None = None,
-    decimal: DecimalMark | None = None,
-    date_order: DateOrder | None = None,
     publisher: str = NOT_STATED,
     license: str = NOT_STATED,
+    **arguments: Unpack[TableArguments],
 ) -> ContractPrices:
     """Read prices by contract from a file, an object, a database table or a query.
 
@@ -133,11 +134,9 @@ def read_contracts(
     Args:
         source: as for `read`; not a publisher and not the store.
         contracts: product codes of symbols that are not codes themselves, such as {"WTI": "CL"}; None = no product.
-        column: name of the price column.
-        decimal: the decimal mark.
-        date_order: order of year, month and day in the dates.
         publisher: provenance.
         license: provenance.
+        **arguments: how the source is read, see `TableArguments`.
 
     Raises:
         DataError: data that cannot be trusted, with file, line and value: an unknown month letter, two prices of a
@@ -152,5 +151,4 @@ def read_contracts(
     (ContractPrices(2 contracts of CL; 2020-04-21 to 2020-04-21, 2 rows), ['2020-04-21', '2020-05-19'])
     """
     table = open_table(source, publisher, license)
-    options = ReadOptions(None, column, decimal, date_order)
-    return ContractPrices(**vars(contracts_of_table(table, contracts or {}, options)))
+    return ContractPrices(**vars(contracts_of_table(table, contracts or {}, ReadOptions(**arguments))))

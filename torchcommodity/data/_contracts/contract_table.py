@@ -36,9 +36,9 @@ from torchcommodity.data._sources.formats import (
     SYMBOLS,
     VALUES,
     VOLUMES,
-    ReadOptions,
     key,
 )
+from torchcommodity.data._sources.read_arguments import ReadOptions
 from torchcommodity.data._sources.tables.open_table import open_frame
 from torchcommodity.data._sources.tables.table import Column, Origin, Table, fixed_point
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import torch
+from typing_extensions import Unpack
 
-from torchcommodity._choices import DateOrder, DecimalMark
 from torchcommodity.data._core.errors import DataError
 from torchcommodity.data._sources.build import assemble, build_grid, to_matrix
-from torchcommodity.data._sources.formats import ReadOptions
+from torchcommodity.data._sources.read_arguments import ReadArguments, ReadOptions, unpack_keywords
 from torchcommodity.data._sources.roles import assign_roles, field_names
 from torchcommodity.data._sources.tables.open_table import open_frame, open_table
 from torchcommodity.data._sources.tables.table import Table
@@ -45,22 +45,18 @@ class Bars:
     open_interest: torch.Tensor | None = None
 
 
+@unpack_keywords
 def read_bars(
     source: Any,
     symbols: Sequence[str] | None = None,
-    *,
-    format: str | None = None,
-    column: str | None = None,
-    decimal: DecimalMark | None = None,
-    date_order: DateOrder | None = None,
+    **arguments: Unpack[ReadArguments],
 ) -> Bars:
     """Read open, high, low, close, volume and open interest from a file or a frame.
 
     Args:
         source: a file, an object, a database table or a query, as for `read`; or a frame, as for `to_panel`.
         symbols: read only these, in this order; default: all.
-        format, decimal, date_order: as for `read`.
-        column: the column of `close`; default: the settlement, else the close.
+        **arguments: how the source is read, see `ReadArguments`; `column` is that of `close`.
 
     Raises:
         DataError: no columns open, high and low; data that cannot be trusted, as for `read`; an unknown symbol.
@@ -79,7 +75,7 @@ def read_bars(
     if missing := [field for field in ("open", "high", "low") if field not in names]:
         got = ", ".join(name for name in table.names[:12] if name)
         raise DataError(f"{table.header}: expected the columns open, high and low; got none for {missing[0]} in {got}")
-    options = ReadOptions(format, column, decimal, date_order)
+    options = ReadOptions(**arguments)
     close = assemble(build_grid(assign_roles(table, options), options), drop_empty=False)
     selected = close if symbols is None else close.select(symbols)
     columns = [close.symbols.index(symbol) for symbol in selected.symbols]

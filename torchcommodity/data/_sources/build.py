@@ -15,7 +15,8 @@ from torchcommodity.data._core.prices import Array
 from torchcommodity.data._core.provenance import Provenance, drop_origin_findings
 from torchcommodity.data._quality.inspect import inspect
 from torchcommodity.data._sources.columns.dates import index_texts
-from torchcommodity.data._sources.formats import CONTRACTS, ReadOptions, key
+from torchcommodity.data._sources.formats import CONTRACTS, key
+from torchcommodity.data._sources.read_arguments import ReadOptions
 from torchcommodity.data._sources.roles import Reading
 from torchcommodity.data._sources.tables.table import Origin, Records, Table, fixed_point
 from torchcommodity.opkit import MetadataTensor

@@ -2,10 +2,9 @@
 
 import re
 import unicodedata
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from torchcommodity._choices import Adjustment, DateOrder, DecimalMark
+from torchcommodity._choices import DateOrder
 from torchcommodity.data._core.errors import DataError
 
 
@@ -106,29 +105,6 @@ def is_never_price(name: str) -> bool:
 def is_bar(names: "set[str]") -> bool:
     """Whether the columns of these keys are open, high and low of a period."""
     return not (names.isdisjoint(OPENS) or names.isdisjoint(HIGHS) or names.isdisjoint(LOWS))
-
-
-@dataclass(frozen=True)
-class ReadOptions:
-    """What the caller says about a source; None = decided from the source.
-
-    Args:
-        format: name of a `Format`.
-        column: name of the price column.
-        decimal: the decimal mark.
-        date_order: order of year, month and day in dates such as 03/04/2020.
-        roll: the roll rule of a table by contract.
-        adjustment: its back-adjustment.
-        contracts: product codes of its symbols.
-    """
-
-    format: str | None = None
-    column: str | None = None
-    decimal: DecimalMark | None = None
-    date_order: DateOrder | None = None
-    roll: str | None = None
-    adjustment: Adjustment | None = None
-    contracts: Mapping[str, str | None] | None = None
 
 
 @dataclass(frozen=True)

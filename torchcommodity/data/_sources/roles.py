@@ -28,12 +28,12 @@ from torchcommodity.data._sources.formats import (
     SYMBOLS,
     VOLUMES,
     Format,
-    ReadOptions,
     get_format,
     is_bar,
     is_never_price,
     key,
 )
+from torchcommodity.data._sources.read_arguments import ReadOptions
 from torchcommodity.data._sources.tables.table import Table
 
 BAR_FIELDS = {"open": OPENS, "high": HIGHS, "low": LOWS, "volume": VOLUMES, "open_interest": INTERESTS}
