@@ -15,8 +15,7 @@ from torchcommodity import data
 from torchcommodity.export import Metadata
 from torchcommodity.forecast import STALE_DAYS
 from torchcommodity.serve.http._messages import OutputSelection, PriceWindow
-from torchcommodity.serve.http._notes import window_findings
-from torchcommodity.serve.http._prediction import encode_prediction
+from torchcommodity.serve.http._prediction import encode_prediction, window_findings
 
 SYMBOLS = ("WTI", "BRENT", "HENRY_HUB")
 PANEL = data.embedded(SYMBOLS).between("2012-01-01", "2018-12-31").drop_empty_rows()

@@ -9,9 +9,8 @@ import pytest
 from small_request import DATES, METADATA, PRICES
 
 from torchcommodity.serve.http import Limits
-from torchcommodity.serve.http._example import example_request
 from torchcommodity.serve.http._openapi import request_body, request_schemas
-from torchcommodity.serve.http._worker import served_artifact
+from torchcommodity.serve.http._worker import example_request, served_artifact
 
 VALID: dict[str, Any] = {
     "instances": [{"prices": PRICES, "dates": DATES}],

@@ -6,12 +6,13 @@ from types import SimpleNamespace
 import pytest
 
 from torchcommodity.serve._request_error import RequestError
-from torchcommodity.serve.http._app import LIVE, READY, _probe_routes
+from torchcommodity.serve.http._app import LIVE, READY, monitoring_routes
 
 
 @pytest.mark.parametrize(("available", "status"), [(False, 503), (True, 200)])
 def test_ready_needs_an_available_worker_and_live_none(available: bool, status: int) -> None:
-    routes = {route.path: route.endpoint for route in _probe_routes(SimpleNamespace(available=available)).routes}
+    pool = SimpleNamespace(available=available)
+    routes = {route.path: route.endpoint for route in monitoring_routes(pool, SimpleNamespace()).routes}
 
     def respond(path: str) -> int:
         try:

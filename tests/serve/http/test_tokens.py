@@ -9,9 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 from torchcommodity.serve._request_error import RequestError
-from torchcommodity.serve.http import Tokens, _failures, _tokens
-from torchcommodity.serve.http._authentication import Authentication
-from torchcommodity.serve.http._failures import Failures
+from torchcommodity.serve.http import Tokens, _authentication, _tokens
+from torchcommodity.serve.http._authentication import Authentication, Failures
 
 
 def accepted(tokens: Tokens, *candidates: str) -> list[bool]:
@@ -55,7 +54,7 @@ def test_token_of_a_pipe_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_address_with_too_many_wrong_tokens_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     now, failures = [0.0], Failures()
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    for now[0] in range(_failures.MAX_FAILURES):
+    for now[0] in range(_authentication.MAX_FAILURES):
         assert failures.seconds_to_wait("2001:db8::1") == 0
         failures.add("2001:db8::1")
     assert failures.seconds_to_wait("2001:db8::ffff:2") == 60 - now[0]  # the same network
@@ -65,10 +64,10 @@ def test_address_with_too_many_wrong_tokens_waits(monkeypatch: pytest.MonkeyPatc
 
 
 def test_failures_are_counted_in_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_failures, "MAX_ADDRESSES", 3)
+    monkeypatch.setattr(_authentication, "MAX_ADDRESSES", 3)
     failures = Failures()
     for address in "abcde":
-        for _ in range(_failures.MAX_FAILURES):
+        for _ in range(_authentication.MAX_FAILURES):
             failures.add(address)
     assert [failures.seconds_to_wait(address) > 0 for address in "abcde"] == [False, False, True, True, True]
 

@@ -10,7 +10,7 @@ from torchcommodity import _lazy
 if TYPE_CHECKING:
     from torchcommodity.serve.dashboard._cached_dashboard import Dashboard as Dashboard
     from torchcommodity.serve.dashboard._document import make_document as make_document
-    from torchcommodity.serve.dashboard._empty_document import empty_document as empty_document
+    from torchcommodity.serve.dashboard._model_card import empty_document as empty_document
 
 __all__ = [
     "Dashboard",
@@ -21,7 +21,7 @@ __all__ = [
 _MODULES = {
     "_cached_dashboard": ["Dashboard"],
     "_document": ["make_document"],
-    "_empty_document": ["empty_document"],
+    "_model_card": ["empty_document"],
 }
 
 if not TYPE_CHECKING:  # type checkers would allow any name

@@ -60,23 +60,20 @@ class BackgroundRefresh:
             return Snapshot(self._document, self._error, self._thread is not None)
 
     def _refresh(self) -> None:
-        while self._make_document():
-            pass
-
-    def _make_document(self) -> bool:
-        """Make the document; True if it has to be called again for the complete one."""
-        document, message = None, ""
-        try:
-            document = self.make_document()
-        except (ValueError, TypeError, OSError) as error:
-            message = str(error)
-        except Exception:
-            log.exception("dashboard: refresh failed")
-            message = "internal error while refreshing the dashboard; see the server's log"
-        unfinished = document is not None and document["state"] == "outlook"
-        with self._lock:
-            self._document, self._error = document or self._document, message
-            if not unfinished:
-                self._due = time.monotonic() + (RETRY_SECONDS if message else self.interval_seconds)
-                self._thread = None
-        return unfinished
+        """Make the document, and again after one that is the outlook only."""
+        unfinished = True
+        while unfinished:
+            document, message = None, ""
+            try:
+                document = self.make_document()
+            except (ValueError, TypeError, OSError) as error:
+                message = str(error)
+            except Exception:
+                log.exception("dashboard: refresh failed")
+                message = "internal error while refreshing the dashboard; see the server's log"
+            unfinished = document is not None and document["state"] == "outlook"
+            with self._lock:
+                self._document, self._error = document or self._document, message
+                if not unfinished:
+                    self._due = time.monotonic() + (RETRY_SECONDS if message else self.interval_seconds)
+                    self._thread = None

@@ -7,9 +7,9 @@ from datetime import date
 
 from torchcommodity.data import Panel, utc_now
 from torchcommodity.export import Artifact
-from torchcommodity.serve.dashboard._cached_artifact import CachedArtifact
 from torchcommodity.serve.dashboard._document import Document, make_document
-from torchcommodity.serve.dashboard._empty_document import empty_document
+from torchcommodity.serve.dashboard._model_card import empty_document
+from torchcommodity.serve.dashboard._past_forecasts import CachedArtifact
 
 
 @dataclass

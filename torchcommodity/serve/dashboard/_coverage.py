@@ -34,16 +34,10 @@ def coverage(past: PastForecasts, panel: Panel, metadata: Metadata) -> list[dict
                     for n, symbol in enumerate(metadata.symbols)
                 ),
             ]
-            records += [
-                {
-                    "symbol": symbol,
-                    "horizon": horizon,
-                    "in_sample": in_sample,
-                    **_record(past, h, group, panel, metadata),
-                }
-                for symbol, group in groups
-                if group
-            ]
+            for symbol, group in groups:
+                if group:
+                    identity = {"symbol": symbol, "horizon": horizon, "in_sample": in_sample}
+                    records.append({**identity, **_record(past, h, group, panel, metadata)})
     return records
 
 

@@ -19,11 +19,9 @@ from torchcommodity.forecast import (
     pairs_by_strength,
 )
 from torchcommodity.opkit.arguments import operation
-from torchcommodity.serve.dashboard._cached_artifact import CachedArtifact
 from torchcommodity.serve.dashboard._coverage import coverage
-from torchcommodity.serve.dashboard._empty_document import FORMAT
-from torchcommodity.serve.dashboard._model_card import model_card
-from torchcommodity.serve.dashboard._past_forecasts import past_forecasts
+from torchcommodity.serve.dashboard._model_card import FORMAT, model_card
+from torchcommodity.serve.dashboard._past_forecasts import CachedArtifact, past_forecasts
 from torchcommodity.serve.dashboard._symbols import symbol_records
 
 Document = dict[str, Any]

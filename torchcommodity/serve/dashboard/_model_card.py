@@ -1,12 +1,13 @@
-"""Model card of the dashboard."""
+"""Model card, and the document of a server without prices: workers import them without what makes forecasts."""
 
 from dataclasses import asdict
 from typing import Any
 
-from torchcommodity.data import CONTRACTS
+from torchcommodity.data import CONTRACTS, utc_now
 from torchcommodity.export import Metadata
 from torchcommodity.forecast import horizon_name
 
+FORMAT = "torchcommodity.dashboard.2"
 USE = (
     "Quantiles of the future price at each horizon. Their width follows the volatility of the market. "
     "Intended for position sizing, price ranges, and checks of other forecasts."
@@ -43,4 +44,16 @@ def model_card(metadata: Metadata) -> dict[str, Any]:
         "use": USE,
         "limitations": LIMITATIONS,
         "docs": DOCS,
+    }
+
+
+def empty_document(metadata: Metadata) -> dict[str, Any]:
+    """Document of a server without prices: the model card, and how to provide prices."""
+    instructions = {"text": EMPTY, "examples": EXAMPLES}
+    return {
+        "format": FORMAT,
+        "state": "empty",
+        "created": utc_now(),
+        "model": model_card(metadata),
+        "instructions": instructions,
     }

@@ -1,20 +1,55 @@
 """Forecasts of the artifact at past origins, each from the rows up to its origin, and their outcomes."""
 
+import hashlib
 import threading
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from torchcommodity.data import Panel, target_rows, targets
-from torchcommodity.export import Artifact
-from torchcommodity.serve.dashboard._cached_artifact import CachedArtifact
+from torchcommodity.export import Artifact, Metadata
 from torchcommodity.training import one_thread
 
 OUTCOME_ROWS = {"daily": 250, "weekly": 104, "monthly": 60}  # about one year of trading days
 OUTLOOK_ORIGINS = 2  # the newest row, and the one before it for the change since the previous forecast
+CAPACITY = (
+    512  # forecasts that are remembered, more than a document needs: a year of outcomes and half a year of horizons
+)
+
+
+@dataclass
+class CachedArtifact:
+    """Artifact whose forecasts from the same rows are computed once: a new price costs one call, not one per origin.
+
+    Args:
+        artifact: makes the forecasts.
+    """
+
+    artifact: Artifact
+    _forecasts: OrderedDict[bytes, Tensor] = field(default_factory=OrderedDict, init=False)
+
+    @property
+    def metadata(self) -> Metadata:
+        """Metadata of the artifact."""
+        return self.artifact.metadata
+
+    def __call__(self, prices: Tensor, days: Tensor) -> Tensor:
+        """Cumulative log-return quantiles (B, H, N, Q), as of the artifact."""
+        digest = hashlib.sha256()
+        for tensor in (prices, days):
+            digest.update(repr(tuple(tensor.shape)).encode())
+            digest.update(tensor.contiguous().numpy().data)
+        key = digest.digest()
+        if key not in self._forecasts:
+            self._forecasts[key] = self.artifact(prices, days)
+        self._forecasts.move_to_end(key)
+        if len(self._forecasts) > CAPACITY:
+            self._forecasts.popitem(last=False)
+        return self._forecasts[key]
 
 
 @dataclass(frozen=True)

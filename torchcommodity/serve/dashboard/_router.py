@@ -3,7 +3,6 @@
 import gzip
 import hashlib
 import json
-import os
 import threading
 from collections.abc import Callable
 from functools import cache
@@ -16,15 +15,13 @@ from plotly.offline import get_plotlyjs
 
 from torchcommodity.serve._page_headers import PAGE_HEADERS
 from torchcommodity.serve._request_error import RequestError, error_document
-from torchcommodity.serve.dashboard._background_refresh import BackgroundRefresh, Snapshot
+from torchcommodity.serve.dashboard._background_refresh import BackgroundRefresh
 
 CONTENT_TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
-FOLDER = Path(__file__).parent / "page"
 PLOTLY = "plotly.min.js"
+PATHS = {path.name: path for path in (Path(__file__).parent / "page").iterdir() if path.suffix[1:] in CONTENT_TYPES}
 STATIC_CACHING = "no-cache"  # browsers keep the file and revalidate it by its ETag
 DOCUMENT_CACHING = "no-store"
-
-
 _loading = threading.Lock()
 
 
@@ -62,25 +59,22 @@ def make_router(model_card: dict[str, Any], dashboard: Callable[[], dict[str, An
 
     @router.get("/dashboard")
     def document() -> Response:
-        return _document_response(refresh.snapshot(), model_card)
+        latest = refresh.snapshot()
+        if latest.document is not None:
+            status = 200
+            content = {**latest.document, "refreshing": latest.refreshing, "refresh_error": latest.error}
+        elif latest.error:
+            status, content = 503, {**error_document(503, latest.error), "model": model_card}
+        else:
+            status, content = 202, {"state": "loading", "model": model_card}
+        body = json.dumps(content, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()
+        return Response(body, status, {**PAGE_HEADERS, "Cache-Control": DOCUMENT_CACHING}, "application/json")
 
     return router
 
 
-def _document_response(snapshot: Snapshot, model_card: dict[str, Any]) -> Response:
-    content: dict[str, Any]
-    if snapshot.document is not None:
-        status = 200
-        content = {**snapshot.document, "refreshing": snapshot.refreshing, "refresh_error": snapshot.error}
-    else:
-        status, content = (503, error_document(503, snapshot.error)) if snapshot.error else (202, {"state": "loading"})
-        content = {**content, "model": model_card}
-    body = json.dumps(content, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()
-    return Response(body, status, {**PAGE_HEADERS, "Cache-Control": DOCUMENT_CACHING}, "application/json")
-
-
 def _file_response(request: Request, name: str) -> Response:
-    if name != PLOTLY and not (name.rpartition(".")[2] in CONTENT_TYPES and name in os.listdir(FOLDER)):
+    if name != PLOTLY and name not in PATHS:
         return RequestError(404, "file not found", None, PAGE_HEADERS).response()
     with _loading:  # else concurrent first requests would all compress the file
         file = _load_file(name)
@@ -92,7 +86,7 @@ def _file_response(request: Request, name: str) -> Response:
 
 @cache
 def _load_file(name: str) -> StaticFile:
-    plain = get_plotlyjs().encode() if name == PLOTLY else FOLDER.joinpath(name).read_bytes()
+    plain = get_plotlyjs().encode() if name == PLOTLY else PATHS[name].read_bytes()
     content_type = CONTENT_TYPES[name.rpartition(".")[2]]
     return StaticFile(
         content_type, plain, gzip.compress(plain, 9, mtime=0), f'"{hashlib.sha256(plain).hexdigest()[:32]}"'

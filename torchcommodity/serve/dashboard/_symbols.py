@@ -80,7 +80,12 @@ def _record(
     n: int,
 ) -> Record:
     prices, horizons = panel.values.plain()[:, n], range(len(metadata.horizons))
-    record = {**asdict(row), "age": format_age(row.age_days), "recent": _recent(panel, n)}
+    recent = np.flatnonzero(np.isfinite(prices.numpy()))[-HISTORY_ROWS:]  # without the rows that have no price
+    record = {
+        **asdict(row),
+        "age": format_age(row.age_days),
+        "recent": {"dates": list(map(str, panel.dates[recent])), "prices": prices[recent].tolist()},
+    }
     count = int((prices > 0).sum())
     if not count:
         record |= {"last_price": None, "last_date": None, "age": None}
@@ -89,6 +94,7 @@ def _record(
         return {**record, "ranges": [], "rolls": [], "forecasts": [], "past": [], "missing": message}
     origin = int(np.searchsorted(panel.dates, forecast.origins[n]))
     rolls = symbol_roll_days(panel, n, forecast.target_dates[-1, n])
+    fan = make_fan(forecast, n, range(forecast.horizons[-1] + 1))  # every row from the last price to the last horizon
     return {
         **record,
         "ranges": [{**asdict(one), "in_sample": in_sample.get((row.symbol, one.rows))} for one in row.ranges],
@@ -102,24 +108,11 @@ def _record(
             }
             for h in horizons
         ],
-        "fan": _fan(forecast, n),
+        "fan": {
+            "dates": list(map(str, fan.dates)),
+            "quantiles": {str(level): fan.prices[:, q].tolist() for level, q in _drawn_levels(forecast.levels)},
+        },
         "past": [_past(past, panel, metadata, h, n) for h in horizons],
-    }
-
-
-def _recent(panel: Panel, n: int) -> Record:
-    """The last prices, without the rows that have none."""
-    prices = panel.values.plain()[:, n]
-    rows = np.flatnonzero(np.isfinite(prices.numpy()))[-HISTORY_ROWS:]
-    return {"dates": list(map(str, panel.dates[rows])), "prices": prices[rows].tolist()}
-
-
-def _fan(forecast: Forecast, n: int) -> Record:
-    """Quantiles of the bands on every row from the last price to the last horizon."""
-    fan = make_fan(forecast, n, range(forecast.horizons[-1] + 1))
-    return {
-        "dates": list(map(str, fan.dates)),
-        "quantiles": {str(level): fan.prices[:, q].tolist() for level, q in _drawn_levels(forecast.levels)},
     }
 
 

@@ -48,11 +48,6 @@ class AdmissionMiddleware:
                 if not response.status:
                     message = "internal server error; see the server's log"
                     await RequestError(500, message).response()(scope, receive, response.send)
-        self._record(scope, response, method)
-        return None
-
-    def _record(self, scope: Scope, response: "ResponseRecorder", method: str) -> None:
-        """Update the metrics and write one line to the access log."""
         route, seconds = _route(scope), time.perf_counter() - response.start
         self.metrics.requests.labels(route, str(response.status)).inc()
         self.metrics.latency.labels(route).observe(seconds)
@@ -65,8 +60,8 @@ class AdmissionMiddleware:
             "client": (scope.get("client") or ("",))[0],
             **scope.get("log_fields", {}),
         }
-        message = "%s %s %d in %.1f ms", method, route, response.status, seconds * 1000
-        log.info(*message, extra={"fields": fields})
+        log.info("%s %s %d in %.1f ms", method, route, response.status, seconds * 1000, extra={"fields": fields})
+        return None
 
 
 class ResponseRecorder:

@@ -1,8 +1,8 @@
 """FastAPI application: probes, predict, metrics and OpenAPI routes."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,13 +15,13 @@ from torchcommodity.serve._request_error import RETRY_AFTER, RequestError
 from torchcommodity.serve.http._api_page import PAGE, make_api_page
 from torchcommodity.serve.http._body import read_body
 from torchcommodity.serve.http._limits import Limits
+from torchcommodity.serve.http._messages import ServedArtifact
 from torchcommodity.serve.http._metrics import Metrics
 from torchcommodity.serve.http._openapi import openapi_document, request_body
 from torchcommodity.serve.http._pool import Pool
 from torchcommodity.serve.http._request import parse_request
 from torchcommodity.serve.http._response import ErrorResponse, PredictResponse, encode_response
 from torchcommodity.serve.http._series import SeriesCache
-from torchcommodity.serve.http._served import ServedArtifact
 from torchcommodity.serve.http._uploads import Uploads
 from torchcommodity.serve.http._windows import make_windows, select_outputs
 
@@ -72,22 +72,7 @@ def make_app(
     series: SeriesCache,
 ) -> FastAPI:
     """Application with all routes; `requires_token` only documents the token in the OpenAPI schema."""
-    app = FastAPI(  # without FastAPI's documentation pages, which load scripts from a CDN
-        title="torchcommodity", version=metadata.version, docs_url=None, redoc_url=None, lifespan=_lifespan(pool)
-    )
-    app.add_exception_handler(HTTPException, _http_error)
-    app.add_exception_handler(RequestError, _request_error)
-    endpoint = PredictEndpoint(metadata, pool, metrics, limits, series)
-    app.include_router(_contract_routes(routes, pool, endpoint))
-    app.include_router(_probe_routes(pool))
-    app.include_router(_metrics_route(metrics, pool))
-    app.include_router(make_api_page())
-    app.include_router(dashboard)
-    app.openapi = lambda: _openapi(app, endpoint, requires_token, routes)  # type: ignore[method-assign]
-    return app
 
-
-def _lifespan(pool: Pool) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         pool.start()
@@ -96,7 +81,18 @@ def _lifespan(pool: Pool) -> Callable[[FastAPI], AbstractAsyncContextManager[Non
         finally:
             await pool.stop()
 
-    return lifespan
+    app = FastAPI(  # without FastAPI's documentation pages, which load scripts from a CDN
+        title="torchcommodity", version=metadata.version, docs_url=None, redoc_url=None, lifespan=lifespan
+    )
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(RequestError, _request_error)
+    endpoint = PredictEndpoint(metadata, pool, metrics, limits, series)
+    app.include_router(_contract_routes(routes, pool, endpoint))
+    app.include_router(monitoring_routes(pool, metrics))
+    app.include_router(make_api_page())
+    app.include_router(dashboard)
+    app.openapi = lambda: _openapi(app, endpoint, requires_token, routes)  # type: ignore[method-assign]
+    return app
 
 
 def _contract_routes(routes: Routes, pool: Pool, endpoint: "PredictEndpoint") -> APIRouter:
@@ -130,20 +126,40 @@ def _contract_routes(routes: Routes, pool: Pool, endpoint: "PredictEndpoint") ->
     return router
 
 
-def _probe_routes(pool: Pool) -> APIRouter:
-    router = APIRouter(tags=["Probes"])
+def monitoring_routes(pool: Pool, metrics: Metrics) -> APIRouter:
+    """Probes of a cluster's supervisor, and metrics."""
+    router = APIRouter()
 
-    @router.get(LIVE, response_model=dict[str, str], summary="The server answers")
+    @router.get(LIVE, response_model=dict[str, str], summary="The server answers", tags=["Probes"])
     async def live() -> Response:
         """200 while the event loop runs, whatever the workers do."""
         return JSONResponse({"status": "ok"})
 
-    @router.get(READY, responses=_error_responses(503), response_model=dict[str, str], summary="A worker answers")
+    @router.get(
+        READY,
+        responses=_error_responses(503),
+        response_model=dict[str, str],
+        summary="A worker answers",
+        tags=["Probes"],
+    )
     async def ready() -> Response:
         """200 while at least one worker answers."""
         if not pool.available:
             raise RequestError(503, LOADING, None, RETRY_AFTER)
         return JSONResponse({"status": "ok"})
+
+    @router.get(
+        "/metrics",
+        response_class=Response,
+        responses={200: {"content": {"text/plain": {}}}, **_error_responses(401, 429, 503)},
+        summary="Prometheus metrics",
+        tags=["Metrics"],
+    )
+    async def prometheus_metrics(request: Request) -> Response:
+        """Metrics in the Prometheus text format, or in OpenMetrics where the client accepts it."""
+        pool.observe()
+        encode, content_type = choose_encoder(request.headers.get("accept", ""))
+        return Response(encode(metrics.collect()), media_type=content_type)
 
     return router
 
@@ -160,23 +176,20 @@ class PredictEndpoint:
     async def respond(self, request: Request) -> Response:
         """Response to one request, within the time limit."""
         with self.metrics.count_failure():
-            return await self._respond(request)
-
-    async def _respond(self, request: Request) -> Response:
-        if not self.pool.available:
-            raise RequestError(503, f"predict: {LOADING}", None, RETRY_AFTER, cause="loading")
-        self._check_busy()
-        body = await read_body(request, self.uploads)
-        request.scope["log_fields"] = {"received": len(body)}
-        self._check_busy()  # a request is in progress from here on: one that is being received costs little
-        self.in_progress += 1
-        try:
-            return await asyncio.wait_for(self._predict(request, body), self.limits.timeout)
-        except asyncio.TimeoutError:
-            message = f"predict: no response within {self.limits.timeout:g} s; try again"
-            raise RequestError(504, message, None, RETRY_AFTER) from None
-        finally:
-            self.in_progress -= 1
+            if not self.pool.available:
+                raise RequestError(503, f"predict: {LOADING}", None, RETRY_AFTER, cause="loading")
+            self._check_busy()
+            body = await read_body(request, self.uploads)
+            request.scope["log_fields"] = {"received": len(body)}
+            self._check_busy()  # a request is in progress from here on: one that is being received costs little
+            self.in_progress += 1
+            try:
+                return await asyncio.wait_for(self._predict(request, body), self.limits.timeout)
+            except asyncio.TimeoutError:
+                message = f"predict: no response within {self.limits.timeout:g} s; try again"
+                raise RequestError(504, message, None, RETRY_AFTER) from None
+            finally:
+                self.in_progress -= 1
 
     def _check_busy(self) -> None:
         if self.in_progress >= self.limits.max_waiting:
@@ -193,23 +206,6 @@ class PredictEndpoint:
         self.metrics.observe_instances(windows)
         predictions = await self.pool.forecast(windows, selection)
         return Response(encode_response(predictions, self.metadata), media_type="application/json")
-
-
-def _metrics_route(metrics: Metrics, pool: Pool) -> APIRouter:
-    router = APIRouter(tags=["Metrics"])
-    responses: dict[int | str, dict[str, Any]] = {
-        200: {"content": {"text/plain": {}}},
-        **_error_responses(401, 429, 503),
-    }
-
-    @router.get("/metrics", response_class=Response, responses=responses, summary="Prometheus metrics")
-    async def prometheus_metrics(request: Request) -> Response:
-        """Metrics in the Prometheus text format, or in OpenMetrics where the client accepts it."""
-        pool.observe()
-        encode, content_type = choose_encoder(request.headers.get("accept", ""))
-        return Response(encode(metrics.collect()), media_type=content_type)
-
-    return router
 
 
 def _error_responses(*codes: int) -> dict[int | str, dict[str, Any]]:

@@ -20,7 +20,13 @@ async def read_body(request: Request, uploads: Uploads) -> bytes:
         RequestError: 415 for another content type or encoding, 413 for a body that is too large, before or after
             decompression, 408 for a slow one, 400 for an empty or damaged one, 503 if the server receives too many.
     """
-    is_gzip, max_bytes = _check_headers(request), uploads.limits.max_bytes
+    max_bytes = uploads.limits.max_bytes
+    content_type = request.headers.get("content-type", "")
+    if content_type.partition(";")[0].strip().lower() != "application/json":
+        raise RequestError(415, f"Content-Type: expected application/json; got {content_type[:60]!r}")
+    encoding = ", ".join(request.headers.getlist("content-encoding")).strip().lower()
+    if encoding not in ("", "identity", "gzip", "x-gzip"):
+        raise RequestError(415, f"Content-Encoding: expected gzip or none; got {encoding[:60]!r}", None, ENCODINGS)
     length = request.headers.get("content-length", "0")
     if length.isdecimal() and int(length[:19]) > max_bytes:
         raise await _too_large(request, uploads)
@@ -38,21 +44,12 @@ async def read_body(request: Request, uploads: Uploads) -> bytes:
     if upload.size > max_bytes:
         upload.body.clear()  # no longer counted in the memory of uploads while the rest is discarded
         raise await _too_large(request, uploads)
-    body = _decompress(bytes(upload.body), max_bytes) if is_gzip else bytes(upload.body)
+    body = bytes(upload.body)
+    if encoding.endswith("gzip"):
+        body = _decompress(body, max_bytes)
     if not body:
         raise RequestError(400, "body: expected JSON; got an empty body")
     return body
-
-
-def _check_headers(request: Request) -> bool:
-    """Whether the body is compressed by gzip."""
-    content_type = request.headers.get("content-type", "")
-    if content_type.partition(";")[0].strip().lower() != "application/json":
-        raise RequestError(415, f"Content-Type: expected application/json; got {content_type[:60]!r}")
-    encoding = ", ".join(request.headers.getlist("content-encoding")).strip().lower()
-    if encoding not in ("", "identity", "gzip", "x-gzip"):
-        raise RequestError(415, f"Content-Encoding: expected gzip or none; got {encoding[:60]!r}", None, ENCODINGS)
-    return encoding.endswith("gzip")
 
 
 def _decompress(body: bytes, max_bytes: int) -> bytes:

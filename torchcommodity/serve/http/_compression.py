@@ -35,15 +35,13 @@ def prefers_gzip(accept_encoding: str) -> bool:
     >>> prefers_gzip("gzip;q=0, *"), prefers_gzip("br"), prefers_gzip("identity, gzip;q=0.5"), prefers_gzip("")
     (False, False, False, False)
     """
-    weights = dict(map(_weight, accept_encoding.lower().split(",")))
+    weights: dict[str, float] = {}
+    for item in accept_encoding.lower().split(","):
+        coding, *parameters = (part.strip() for part in item.split(";"))
+        weight = next((parameter[2:] for parameter in parameters if parameter.startswith("q=")), "1")
+        try:
+            weights[coding] = float(weight)
+        except ValueError:
+            weights[coding] = 0.0
     gzip = weights.get("gzip", weights.get("x-gzip", weights.get("*", 0.0)))
     return gzip > 0 and gzip >= weights.get("identity", 0.0)
-
-
-def _weight(item: str) -> tuple[str, float]:
-    coding, *parameters = (part.strip() for part in item.split(";"))
-    text = next((parameter[2:] for parameter in parameters if parameter.startswith("q=")), "1")
-    try:
-        return coding, float(text)
-    except ValueError:
-        return coding, 0.0

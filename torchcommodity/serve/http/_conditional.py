@@ -40,27 +40,22 @@ class ConditionalResponse:
             return
         if self._start:
             start, self._start = self._start, {}
-            self._compare(start, message)
+            headers = MutableHeaders(scope=start)
+            if start["status"] == 200 and "etag" not in headers and not message.get("more_body", False):
+                headers["ETag"] = f'"{hashlib.sha256(message.get("body", b"")).hexdigest()[:32]}"'
+            tag = headers.get("etag", "").removeprefix("W/")
+            if start["status"] == 200 and tag:
+                headers["ETag"] = f"W/{tag}"
+                if is_listed(tag, self._condition):
+                    self._not_modified, start["status"] = True, 304
+                    headers.add_vary_header("Accept-Encoding")
+                    for name in ("content-length", "content-type", "content-encoding"):
+                        del headers[name]
             await self._send(start)
         if not self._not_modified:
             await self._send(message)
         elif not message.get("more_body", False):
             await self._send({"type": "http.response.body"})
-
-    def _compare(self, start: Message, message: Message) -> None:
-        headers = MutableHeaders(scope=start)
-        if start["status"] != 200:
-            return
-        if "etag" not in headers and not message.get("more_body", False):
-            headers["ETag"] = f'"{hashlib.sha256(message.get("body", b"")).hexdigest()[:32]}"'
-        tag = headers.get("etag", "").removeprefix("W/")
-        if tag:
-            headers["ETag"] = f"W/{tag}"
-            if is_listed(tag, self._condition):
-                self._not_modified, start["status"] = True, 304
-                headers.add_vary_header("Accept-Encoding")
-                for name in ("content-length", "content-type", "content-encoding"):
-                    del headers[name]
 
 
 def is_listed(tag: str, condition: str) -> bool:

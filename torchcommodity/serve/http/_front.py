@@ -19,11 +19,10 @@ from torchcommodity.serve.http._cors import allow_origins
 from torchcommodity.serve.http._document_process import DocumentProcess
 from torchcommodity.serve.http._limits import Limits
 from torchcommodity.serve.http._logs import logging_to_stderr
-from torchcommodity.serve.http._messages import ArtifactFile
+from torchcommodity.serve.http._messages import ArtifactFile, ServedArtifact
 from torchcommodity.serve.http._metrics import Metrics
 from torchcommodity.serve.http._pool import Pool
 from torchcommodity.serve.http._series import SeriesCache
-from torchcommodity.serve.http._served import ServedArtifact
 from torchcommodity.serve.http._tokens import Tokens
 from torchcommodity.serve.http._worker_process import Worker, start_workers
 
@@ -65,31 +64,27 @@ def run_front(
         ValueError: the artifact cannot be loaded, or its dashboard cannot be made.
     """
     with logging_to_stderr(), _processes(settings, check_prices) as processes:
-        return _serve(settings, listener, processes, on_start)
+        artifact, limits, server = processes.artifact, settings.limits, Server(settings.limits.timeout)
+        metrics = Metrics(artifact)
+        pool = Pool(settings.file, processes.workers, artifact.sha256, limits, metrics, server.fail, processes.spares)
 
+        def make_document() -> dict[str, Any]:
+            document = processes.dashboard()
+            metrics.observe_document(document)
+            return document
 
-def _serve(settings: Settings, listener: socket.socket, processes: "Processes", on_start: Callable[[], None]) -> bool:
-    """Serve connections with these processes; False if the workers could not be started again."""
-    artifact, limits, server = processes.artifact, settings.limits, Server(settings.limits.timeout)
-    metrics = Metrics(artifact)
-    pool = Pool(settings.file, processes.workers, artifact.sha256, limits, metrics, server.fail, processes.spares)
-
-    def make_document() -> dict[str, Any]:
-        document = processes.dashboard()
-        metrics.observe_document(document)
-        return document
-
-    router = make_router(artifact.empty_document["model"], make_document)
-    series, requires_token = SeriesCache(settings.max_series), settings.tokens is not None
-    app = make_app(artifact, pool, metrics, limits, settings.routes, router, requires_token, series)
-    authentication = Authentication(settings.tokens, (settings.routes.health, *PUBLIC_PATHS), metrics)
-    negotiation = CompressionMiddleware(ConditionalMiddleware(app))
-    admission = AdmissionMiddleware(negotiation, metrics, authentication, lambda: server.should_exit)
-    log.info("listening on http://%s:%d, artifact %s", *listener.getsockname()[:2], artifact.sha256)
-    on_start()
-    with contextlib.closing(pool), _frozen_garbage_collector():  # Ctrl-C twice skips the shutdown, which closes it too
-        server.serve_app(allow_origins(admission, settings.cors_origins), listener)
-    return not server.failed
+        router = make_router(artifact.empty_document["model"], make_document)
+        series, requires_token = SeriesCache(settings.max_series), settings.tokens is not None
+        app = make_app(artifact, pool, metrics, limits, settings.routes, router, requires_token, series)
+        authentication = Authentication(settings.tokens, (settings.routes.health, *PUBLIC_PATHS), metrics)
+        negotiation = CompressionMiddleware(ConditionalMiddleware(app))
+        admission = AdmissionMiddleware(negotiation, metrics, authentication, lambda: server.should_exit)
+        log.info("listening on http://%s:%d, artifact %s", *listener.getsockname()[:2], artifact.sha256)
+        on_start()
+        # Ctrl-C twice skips the shutdown, which closes the pool too
+        with contextlib.closing(pool), _frozen_garbage_collector():
+            server.serve_app(allow_origins(admission, settings.cors_origins), listener)
+        return not server.failed
 
 
 class Processes(NamedTuple):

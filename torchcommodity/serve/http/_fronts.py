@@ -97,18 +97,14 @@ class _Fronts:
             if self.stopping:
                 return True
             for front in [front for front in self.fronts.values() if not front.process.is_alive()]:
-                failures = 0 if self._replace(front) else failures + 1
+                log.error("front process %d died with exit code %s", front.number, front.process.exitcode)
+                mark_process_dead(front.process.pid)  # type: ignore[no-untyped-call]
+                self._start(front.number, check_prices=False)  # prices that became unreadable are no reason to stop
+                if (error := self.fronts[front.number].start_error()) and not self.stopping:
+                    log.error("%s", error)
+                failures = failures + 1 if error else 0
         log.critical("front processes cannot be started; the server stops")
         return False
-
-    def _replace(self, front: _Front) -> bool:
-        """Start a front in place of a dead one; whether it has started."""
-        log.error("front process %d died with exit code %s", front.number, front.process.exitcode)
-        mark_process_dead(front.process.pid)  # type: ignore[no-untyped-call]
-        self._start(front.number, check_prices=False)  # prices that have become unreadable are no reason to stop
-        if (error := self.fronts[front.number].start_error()) and not self.stopping:
-            log.error("%s", error)
-        return not error
 
     def _start(self, number: int, check_prices: bool) -> None:
         """Start a front, unless the server stops."""

@@ -79,7 +79,20 @@ def redirect_stderr() -> Callable[[], None]:
     output, (read, write) = os.dup(2), os.pipe()
     os.dup2(write, 2)
     os.close(write)
-    thread = threading.Thread(target=_copy_lines, args=(read, output), name="log", daemon=True)
+
+    def copy_lines() -> None:
+        with os.fdopen(read, "rb") as lines:
+            for line in lines:
+                if line == END:
+                    return
+                if line.strip():
+                    if not line.startswith(b"{"):
+                        message = line.decode("utf-8", "replace").rstrip()
+                        level = "error" if message.startswith("Error: ") else "warning"  # the line that ends a command
+                        line = json_line(level, "stderr", message, created=time.time()).encode() + b"\n"
+                    os.write(output, line)
+
+    thread = threading.Thread(target=copy_lines, name="log", daemon=True)
     thread.start()
     sys.excepthook = _print_exception
     threading.excepthook = lambda arguments: _print_exception(*arguments[:3])
@@ -91,19 +104,6 @@ def redirect_stderr() -> Callable[[], None]:
         os.dup2(output, 2)
 
     return close
-
-
-def _copy_lines(read: int, output: int) -> None:
-    with os.fdopen(read, "rb") as lines:
-        for line in lines:
-            if line == END:
-                return
-            if line.strip():
-                if not line.startswith(b"{"):
-                    message = line.decode("utf-8", "replace").rstrip()
-                    level = "error" if message.startswith("Error: ") else "warning"  # the line that ends a command
-                    line = json_line(level, "stderr", message, created=time.time()).encode() + b"\n"
-                os.write(output, line)
 
 
 def _print_exception(

@@ -23,9 +23,8 @@ from prometheus_client.multiprocess import MultiProcessCollector
 
 import torchcommodity
 from torchcommodity.serve._request_error import CAUSES, RequestError
-from torchcommodity.serve.http._messages import PriceWindow
+from torchcommodity.serve.http._messages import PriceWindow, ServedArtifact
 from torchcommodity.serve.http._response import artifact_info
-from torchcommodity.serve.http._served import ServedArtifact
 
 METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # makes prometheus_client count in files, which front processes share
 LATENCY_BUCKETS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20)  # seconds

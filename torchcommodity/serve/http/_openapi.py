@@ -6,8 +6,8 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from torchcommodity.serve.http._limits import Limits
+from torchcommodity.serve.http._messages import ServedArtifact
 from torchcommodity.serve.http._request import PredictRequest
-from torchcommodity.serve.http._served import ServedArtifact
 
 Schema = dict[str, Any]
 SEMANTICS = (
@@ -44,7 +44,23 @@ def request_schemas(artifact: ServedArtifact, limits: Limits, keeps_series: bool
     request = PredictRequest.model_json_schema(ref_template="#/components/schemas/{model}")
     schemas: dict[str, Schema] = request.pop("$defs") | {"PredictRequest": request, "Price": PRICE}
     request["properties"]["instances"] |= {"minItems": 1, "maxItems": limits.max_instances}
-    _complete_instance(schemas["Instance"], artifact, limits, keeps_series)
+    fields, symbols = schemas["Instance"]["properties"], list(artifact.symbols)
+    rows = {"minItems": 1 if keeps_series else artifact.min_rows, "maxItems": limits.max_rows}
+    price = {"$ref": "#/components/schemas/Price"}
+    row = {"type": "array", "items": price, "minItems": len(symbols), "maxItems": len(symbols)}
+    by_symbol = {
+        "type": "object",
+        "properties": {symbol: {"type": "array", "items": price, **rows} for symbol in symbols},
+        "required": symbols,
+        "additionalProperties": False,
+    }
+    fields["prices"]["anyOf"] = [{"type": "array", "items": row, **rows}, by_symbol]
+    first, last = artifact.calendar
+    order = f"T {artifact.frequency} dates in ascending order, from {first} to {last}"
+    fields["dates"] |= {"description": order, **rows}
+    fields["dates"]["items"] |= {"formatMinimum": first, "formatMaximum": last}
+    if not keeps_series:
+        del fields["series"], fields["append"]
     parameters = schemas["Parameters"]["properties"]
     for name, values in (("levels", artifact.levels), ("horizons", artifact.horizons)):
         array = next(branch for branch in parameters[name]["anyOf"] if branch["type"] == "array")
@@ -58,25 +74,3 @@ def request_body(artifact: ServedArtifact) -> Schema:
     if artifact.example is not None:
         content["example"] = artifact.example
     return {"required": True, "description": SEMANTICS, "content": {"application/json": content}}
-
-
-def _complete_instance(instance: Schema, artifact: ServedArtifact, limits: Limits, keeps_series: bool) -> None:
-    fields, symbols = instance["properties"], list(artifact.symbols)
-    rows = {"minItems": 1 if keeps_series else artifact.min_rows, "maxItems": limits.max_rows}
-    price = {"$ref": "#/components/schemas/Price"}
-    row = {"type": "array", "items": price, "minItems": len(symbols), "maxItems": len(symbols)}
-    by_symbol = {
-        "type": "object",
-        "properties": {symbol: {"type": "array", "items": price, **rows} for symbol in symbols},
-        "required": symbols,
-        "additionalProperties": False,
-    }
-    fields["prices"]["anyOf"] = [{"type": "array", "items": row, **rows}, by_symbol]
-    first, last = artifact.calendar
-    fields["dates"] |= {
-        "description": f"T {artifact.frequency} dates in ascending order, from {first} to {last}",
-        **rows,
-    }
-    fields["dates"]["items"] |= {"formatMinimum": first, "formatMaximum": last}
-    if not keeps_series:
-        del fields["series"], fields["append"]

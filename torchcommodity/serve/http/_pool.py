@@ -12,9 +12,8 @@ from typing import Any
 
 from torchcommodity.serve._request_error import RETRY_AFTER, RequestError
 from torchcommodity.serve.http._limits import Limits
-from torchcommodity.serve.http._messages import ArtifactFile, OutputSelection, PriceWindow
+from torchcommodity.serve.http._messages import ArtifactFile, OutputSelection, PriceWindow, ServedArtifact
 from torchcommodity.serve.http._metrics import Metrics
-from torchcommodity.serve.http._served import ServedArtifact
 from torchcommodity.serve.http._worker_process import Worker
 
 OBSERVE_SECONDS = 1.0
@@ -92,22 +91,22 @@ class Pool:
 
     def start(self) -> None:
         """Send instances to the workers; `healthy` is true once all have loaded the artifact."""
-        self._tasks = [asyncio.create_task(self._supervise(number)) for number in self._workers]
-        self._tasks.append(asyncio.create_task(self._observe_regularly()))
+
+        async def observe_regularly() -> None:  # for the metrics that other front processes respond with
+            while True:
+                self.observe()
+                await asyncio.sleep(OBSERVE_SECONDS)
+
+        def stop_on_error(task: "asyncio.Task[None]") -> None:
+            # a process cannot be started, such as for lack of memory: its worker would never return
+            if not task.cancelled() and (error := task.exception()) is not None:
+                log.critical("the workers cannot be kept running; the server stops", exc_info=error)
+                self.on_failure()
+
+        work = [*map(self._supervise, self._workers), observe_regularly()]
+        self._tasks = [asyncio.create_task(coroutine) for coroutine in work]
         for task in self._tasks:
-            task.add_done_callback(self._stop_on_error)
-
-    def _stop_on_error(self, task: "asyncio.Task[None]") -> None:
-        """Stop the server if a process cannot be started, such as for lack of memory: its worker would never return."""
-        if not task.cancelled() and (error := task.exception()) is not None:
-            log.critical("the workers cannot be kept running; the server stops", exc_info=error)
-            self.on_failure()
-
-    async def _observe_regularly(self) -> None:
-        """Keep the gauges up to date for the metrics that other front processes respond with."""
-        while True:
-            self.observe()
-            await asyncio.sleep(OBSERVE_SECONDS)
+            task.add_done_callback(stop_on_error)
 
     async def stop(self) -> None:
         """End all worker processes."""
@@ -193,7 +192,11 @@ class Pool:
             loop.remove_reader(sentinel)
 
     async def _feed(self, worker: Worker) -> None:
-        """Send batches to a worker until it dies or exceeds the time limit."""
+        """Send batches to a worker until it dies or exceeds the time limit.
+
+        Jobs on which it died are queued again, each alone; those of which it is the second worker fail. If the artifact
+        failed on a batch, each of its jobs is tried again alone.
+        """
         while True:
             batch = await self._next_batch(worker)
             self.metrics.observe_batch(job.queued for job in batch)
@@ -205,9 +208,21 @@ class Pool:
                     predictions = await asyncio.wait_for(asyncio.shield(forecast), self.limits.timeout)
             except (EOFError, OSError, asyncio.TimeoutError) as error:
                 worker.process.kill()
-                await self._retry(batch)
+                message = "predict: two workers died on this request; try again"
+                failure = RequestError(503, message, None, RETRY_AFTER, cause="worker_died")
+                _fail((job for job in batch if job.retried), failure)
+                for job in batch:
+                    job.retried = True
+                await self._queue_alone(batch)
                 raise EOFError from error
-            await self._deliver(batch, predictions)
+            if predictions is not None:
+                for job, prediction in zip(batch, predictions):
+                    if not job.future.done():
+                        job.future.set_result(prediction)
+            elif len(batch) > 1:
+                await self._queue_alone(batch)
+            else:
+                _fail(batch, RequestError(500, "predict: the artifact failed on this instance", cause="artifact"))
 
     async def _next_batch(self, worker: Worker) -> list[Job]:
         """The oldest job and those that can be batched with it, in their order; EOFError if the worker is dead."""
@@ -225,17 +240,6 @@ class Pool:
                     return batch
                 await self._queued.wait()
 
-    async def _retry(self, batch: list[Job]) -> None:
-        """Queue jobs again on which a worker died, each alone; those of which it is the second fail."""
-        message = "predict: two workers died on this request; try again"
-        _fail(
-            (job for job in batch if job.retried),
-            RequestError(503, message, None, RETRY_AFTER, cause="worker_died"),
-        )
-        for job in batch:
-            job.retried = True
-        await self._queue_alone(batch)
-
     async def _queue_alone(self, batch: list[Job]) -> None:
         """Queue jobs again before all others, each for a call of its own."""
         for job in batch:
@@ -243,17 +247,6 @@ class Pool:
         async with self._queued:
             self.queue.extendleft(reversed(batch))
             self._queued.notify_all()  # idle workers do not look at the queue by themselves
-
-    async def _deliver(self, batch: list[Job], predictions: list[bytes] | None) -> None:
-        """Answer the jobs of a batch; if the artifact failed on several, each is tried again alone."""
-        if predictions is not None:
-            for job, prediction in zip(batch, predictions):
-                if not job.future.done():
-                    job.future.set_result(prediction)
-        elif len(batch) > 1:
-            await self._queue_alone(batch)
-        else:
-            _fail(batch, RequestError(500, "predict: the artifact failed on this instance", cause="artifact"))
 
     def _in_thread(self, call: Callable[..., Any], *arguments: Any) -> "asyncio.Future[Any]":
         return asyncio.get_running_loop().run_in_executor(self._threads, call, *arguments)

@@ -1,16 +1,57 @@
-"""Predictions as JSON, made by a worker from the quantiles of the artifact."""
+"""Predictions as JSON, made by a worker from the quantiles of the artifact, with what is doubtful about the prices."""
+
+from datetime import datetime, timezone
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from pydantic_core import to_json
 from torch import Tensor
 
+from torchcommodity.data import Finding, inspect_prices
 from torchcommodity.export import Metadata
+from torchcommodity.forecast import STALE_DAYS
 from torchcommodity.serve.http._messages import OutputSelection, PriceWindow
-from torchcommodity.serve.http._notes import finding_document, note, window_findings
 
-Mask = npt.NDArray[np.bool_]
+
+def window_findings(metadata: Metadata, window: PriceWindow) -> tuple[Finding, ...]:
+    """Findings of one instance, in 0.2 ms for 1,000 prices and in 1 ms for 10,000.
+
+    Args:
+        metadata: of the artifact; one of an earlier version has no training prices to compare with.
+        window: the prices of the instance.
+    """
+    dates, frequency = window.days.astype("datetime64[D]"), metadata.frequency
+    findings = inspect_prices(
+        window.prices, dates, metadata.symbols, frequency=frequency, training=metadata.training_prices
+    )
+    age = int((np.datetime64(datetime.now(timezone.utc).date(), "D") - dates[-1]).astype(np.int64))
+    if age > STALE_DAYS[frequency]:
+        findings += (Finding("old prices", "", str(dates[-1]), 0, f"the last row is {age:,} days old", "kept"),)
+    return findings
+
+
+def note(finding: Finding) -> str:
+    """One sentence about a finding.
+
+    >>> note(Finding("jump", "WTI", "2018-12-31", 0, "4515 after 45.15", "kept"))
+    'WTI: jump on 2018-12-31: 4515 after 45.15'
+    """
+    symbol = f"{finding.symbol}: " if finding.symbol else ""
+    date = f" on {finding.date}" if finding.date else ""
+    times = f", {finding.count:,} times" if finding.count > 1 else ""
+    return f"{symbol}{finding.kind}{date}: {finding.value}{times}"
+
+
+def finding_document(finding: Finding) -> dict[str, Any]:
+    """A finding as JSON."""
+    return {
+        "kind": finding.kind,
+        "symbol": finding.symbol or None,
+        "date": finding.date or None,
+        "value": finding.value,
+        "count": finding.count,
+    }
 
 
 def encode_prediction(metadata: Metadata, window: PriceWindow, selection: OutputSelection, quantiles: Tensor) -> bytes:
@@ -28,6 +69,14 @@ def encode_prediction(metadata: Metadata, window: PriceWindow, selection: Output
     last = np.where(counts > 0, prices[rows, np.arange(len(rows))], np.nan)
     if selection.quantity == "price":
         quantiles = torch.from_numpy(last)[None, :, None] * quantiles.exp()
+    is_constant, short = ((prices == last) | ~positive).all(0), f"needs more than {metadata.warmup} positive prices"
+    notes = [
+        f"{symbol}: no forecast yet: {short}; has {count}"
+        if count <= metadata.warmup
+        else f"{symbol}: all {count} prices are equal"
+        for symbol, count, constant in zip(metadata.symbols, counts, is_constant)
+        if count <= metadata.warmup or constant
+    ]
     findings = window_findings(metadata, window)
     origins = np.datetime_as_string(window.days[rows].astype("datetime64[D]")).tolist()
     prediction = {
@@ -39,16 +88,7 @@ def encode_prediction(metadata: Metadata, window: PriceWindow, selection: Output
         "levels": [metadata.levels[q] for q in selection.levels],
         "quantity": selection.quantity,
         "quantiles": quantiles.numpy()[np.ix_(selection.horizons, range(len(rows)), selection.levels)].tolist(),
-        "notes": [*_notes(metadata, counts, ((prices == last) | ~positive).all(0)), *map(note, findings)],
+        "notes": [*notes, *map(note, findings)],
         "findings": list(map(finding_document, findings)),
     }
     return to_json(prediction, inf_nan_mode="null")
-
-
-def _notes(metadata: Metadata, counts: npt.NDArray[np.int64], is_constant: Mask) -> list[str]:
-    short = f"no forecast yet: needs more than {metadata.warmup} positive prices; has"
-    return [
-        f"{symbol}: {short} {count}" if count <= metadata.warmup else f"{symbol}: all {count} prices are equal"
-        for symbol, count, constant in zip(metadata.symbols, counts, is_constant)
-        if count <= metadata.warmup or constant
-    ]

@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 from pydantic_core import to_json
 
-from torchcommodity.serve.http._served import ServedArtifact
+from torchcommodity.serve.http._messages import ServedArtifact
 
 
 class PriceFinding(BaseModel):

@@ -54,7 +54,18 @@ class Uploads:
         task = self._reading[upload] = asyncio.ensure_future(reading)
         self.make_room()
         try:
-            await self._wait(upload, task)
+            while not task.done():
+                now = asyncio.get_running_loop().time()
+                if now >= upload.deadline:
+                    rate = f"{MIN_RATE} bytes/s after {GRACE_SECONDS:g} s"
+                    expected = f"all of it within {self.limits.timeout:g} s, and {rate}"
+                    message = f"body: expected {expected}; got {upload.size} bytes in {now - upload.start:.0f} s"
+                    raise RequestError(408, message, None, CLOSE_CONNECTION)
+                await asyncio.wait({task}, timeout=upload.deadline - now)
+            if task.cancelled():
+                message = "the server is receiving too many requests; try again"
+                raise RequestError(503, message, None, RETRY_AFTER | CLOSE_CONNECTION)
+            task.result()
         finally:
             self._reading.pop(upload, None)
             task.cancel()
@@ -64,16 +75,3 @@ class Uploads:
         max_bytes = MAX_FULL_UPLOADS * self.limits.max_bytes
         while len(self._reading) > MAX_UPLOADS or sum(len(upload.body) for upload in self._reading) > max_bytes:
             self._reading.pop(next(iter(self._reading))).cancel()
-
-    async def _wait(self, upload: Upload, task: "asyncio.Task[None]") -> None:
-        while not task.done():
-            now = asyncio.get_running_loop().time()
-            if now >= upload.deadline:
-                rate = f"all of it within {self.limits.timeout:g} s, and {MIN_RATE} bytes/s after {GRACE_SECONDS:g} s"
-                message = f"body: expected {rate}; got {upload.size} bytes in {now - upload.start:.0f} s"
-                raise RequestError(408, message, None, CLOSE_CONNECTION)
-            await asyncio.wait({task}, timeout=upload.deadline - now)
-        if task.cancelled():
-            message = "the server is receiving too many requests; try again"
-            raise RequestError(503, message, None, RETRY_AFTER | CLOSE_CONNECTION)
-        task.result()

@@ -50,8 +50,11 @@ class WaitingConnections:
 
     def close_overdue(self) -> None:
         """Close connections that wait for too long, and those with too many unsent bytes; called every second."""
-        self._note_progress()
-        now, unsent = asyncio.get_running_loop().time(), self._unsent
+        unsent = {connection: size for connection in self._since if (size := connection.unsent_bytes)}
+        for connection, size in unsent.items():
+            if size < self._unsent.get(connection, 0):  # its client has read some of a response: it waits anew
+                self.add(connection)
+        self._unsent, now = unsent, asyncio.get_running_loop().time()
         for connection, since in list(self._since.items()):
             if now - since > (SEND_TIMEOUT if unsent.get(connection) else HEAD_TIMEOUT):
                 connection.close("the head of the request was not received in time")
@@ -59,14 +62,6 @@ class WaitingConnections:
             connection = next(iter(unsent))
             del unsent[connection]
             self._drop(connection)
-
-    def _note_progress(self) -> None:
-        """Connections whose clients have read some of a response begin to wait anew."""
-        unsent = {connection: size for connection in self._since if (size := connection.unsent_bytes)}
-        for connection, size in unsent.items():
-            if size < self._unsent.get(connection, 0):
-                self.add(connection)
-        self._unsent = unsent
 
     def _drop(self, connection: Connection | None) -> None:
         if connection is not None:

@@ -10,10 +10,9 @@ import numpy.typing as npt
 from torchcommodity.data import frequency_problem, latest_date, overflows
 from torchcommodity.serve._request_error import RequestError, invalid_field
 from torchcommodity.serve.http._limits import Limits
-from torchcommodity.serve.http._messages import OutputSelection, PriceWindow
+from torchcommodity.serve.http._messages import OutputSelection, PriceWindow, ServedArtifact
 from torchcommodity.serve.http._request import Instance, Parameters, PredictRequest, PriceSeries
 from torchcommodity.serve.http._series import SeriesCache
-from torchcommodity.serve.http._served import ServedArtifact
 
 
 def make_windows(
@@ -39,7 +38,12 @@ def make_windows(
         if instance.append:
             window = series.append(str(instance.series), window, field)
             _check_rows(len(window.days), f"{field}.dates", metadata.min_rows, limits)
-        _check_dates(window.days, field, metadata, len(instance.dates))
+        dates, latest = window.days.astype("datetime64[D]"), latest_date(metadata.frequency)
+        if dates[-1] > latest:
+            row = len(instance.dates) - 1
+            raise invalid_field(f"{field}.dates[{row}]", f"a date up to {latest}, not in the future", str(dates[-1]))
+        if problem := frequency_problem(dates, metadata.frequency):
+            raise RequestError(422, f"{field}.dates: {problem}", f"{field}.dates")
         if instance.series is not None:
             series.keep(instance.series, window)
         windows.append(window)
@@ -75,18 +79,34 @@ def _indices(name: str, values: Sequence[float] | None, available: Sequence[floa
 
 
 def _window(instance: Instance, field: str, metadata: ServedArtifact, limits: Limits) -> PriceWindow:
+    """Prices and days of an instance, by row or by symbol, one price per date and symbol."""
     rows = len(instance.dates)
     _check_rows(rows, f"{field}.dates", 1 if instance.append else metadata.min_rows, limits)
     days = _days(instance.dates, f"{field}.dates", metadata)
-    by_symbol, field = isinstance(instance.prices, dict), f"{field}.prices"
+    field, symbols = f"{field}.prices", metadata.symbols
+    by_symbol = isinstance(instance.prices, dict)
     if isinstance(instance.prices, dict):
-        prices = _price_columns(instance.prices, field, metadata, rows)
+        for symbol in instance.prices:
+            if symbol not in symbols:
+                raise invalid_field(field, f"the symbols {', '.join(symbols)}", symbol)
+        for symbol in symbols:
+            if symbol not in instance.prices:
+                raise invalid_field(f"{field}.{symbol}", f"{rows} prices", None)
+            if (count := len(instance.prices[symbol])) != rows:
+                raise invalid_field(f"{field}.{symbol}", f"{rows} prices, one per date", count)
+        columns = [instance.prices[symbol] for symbol in symbols]
+        prices = np.ascontiguousarray(_flat_array(columns, rows * len(symbols)).reshape(len(symbols), rows).T)
     else:
-        prices = _price_rows(instance.prices, field, metadata, rows)
+        if len(instance.prices) != rows:
+            raise invalid_field(field, f"{rows} rows, one per date", len(instance.prices))
+        if set(map(len, instance.prices)) != {len(symbols)}:
+            i = next(i for i, row in enumerate(instance.prices) if len(row) != len(symbols))
+            raise invalid_field(f"{field}[{i}]", f"{len(symbols)} prices ({', '.join(symbols)})", instance.prices[i])
+        prices = _flat_array(instance.prices, rows * len(symbols)).reshape(rows, len(symbols))
     unusable = overflows(prices)
     if unusable.any():
         row, n = map(int, np.argwhere(unusable)[0])
-        cell = f".{metadata.symbols[n]}[{row}]" if by_symbol else f"[{row}][{n}]"
+        cell = f".{symbols[n]}[{row}]" if by_symbol else f"[{row}][{n}]"
         raise invalid_field(f"{field}{cell}", "zero, or a magnitude from 1e-100 to 1e100", prices[row, n])
     return PriceWindow(prices, days)
 
@@ -116,41 +136,6 @@ def _is_date(text: str) -> bool:
     return True
 
 
-def _price_rows(
-    prices: Sequence[PriceSeries], field: str, metadata: ServedArtifact, rows: int
-) -> npt.NDArray[np.float64]:  # (T, N)
-    symbols = metadata.symbols
-    if len(prices) != rows:
-        raise invalid_field(field, f"{rows} rows, one per date", len(prices))
-    if set(map(len, prices)) != {len(symbols)}:
-        i = next(i for i, row in enumerate(prices) if len(row) != len(symbols))
-        raise invalid_field(f"{field}[{i}]", f"{len(symbols)} prices ({', '.join(symbols)})", prices[i])
-    return _flat_array(prices, rows * len(symbols)).reshape(rows, len(symbols))
-
-
-def _price_columns(
-    prices: dict[str, PriceSeries], field: str, metadata: ServedArtifact, rows: int
-) -> npt.NDArray[np.float64]:  # (T, N)
-    for symbol in prices:
-        if symbol not in metadata.symbols:
-            raise invalid_field(field, f"the symbols {', '.join(metadata.symbols)}", symbol)
-    for symbol in metadata.symbols:
-        if symbol not in prices:
-            raise invalid_field(f"{field}.{symbol}", f"{rows} prices", None)
-        if len(prices[symbol]) != rows:
-            raise invalid_field(f"{field}.{symbol}", f"{rows} prices, one per date", len(prices[symbol]))
-    columns = [prices[symbol] for symbol in metadata.symbols]
-    return np.ascontiguousarray(_flat_array(columns, rows * len(columns)).reshape(len(columns), rows).T)
-
-
 def _flat_array(lists: Sequence[PriceSeries], size: int) -> npt.NDArray[np.float64]:
     # twice as fast as np.array, which looks at every value twice; None becomes NaN
     return np.fromiter(chain.from_iterable(lists), object, size).astype(np.float64)
-
-
-def _check_dates(days: npt.NDArray[np.int64], field: str, metadata: ServedArtifact, rows: int) -> None:
-    dates, latest = days.astype("datetime64[D]"), latest_date(metadata.frequency)
-    if dates[-1] > latest:
-        raise invalid_field(f"{field}.dates[{rows - 1}]", f"a date up to {latest}, not in the future", str(dates[-1]))
-    if problem := frequency_problem(dates, metadata.frequency):
-        raise RequestError(422, f"{field}.dates: {problem}", f"{field}.dates")

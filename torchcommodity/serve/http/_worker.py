@@ -5,18 +5,18 @@ import logging
 import signal
 from dataclasses import fields
 from multiprocessing.connection import Connection
+from typing import Any
 
 import numpy as np
 import torch
 
+from torchcommodity.data import embedded, embedded_symbols
 from torchcommodity.export import Artifact, Metadata
 from torchcommodity.opkit.arguments import operation
 from torchcommodity.serve.dashboard import empty_document
-from torchcommodity.serve.http._example import example_request
 from torchcommodity.serve.http._logs import logging_to_stderr
-from torchcommodity.serve.http._messages import ArtifactFile, Batch
+from torchcommodity.serve.http._messages import ArtifactFile, Batch, ServedArtifact
 from torchcommodity.serve.http._prediction import encode_prediction
-from torchcommodity.serve.http._served import ServedArtifact
 from torchcommodity.training import limit_memory, resolve_device
 
 log = logging.getLogger("torchcommodity.serve")
@@ -32,23 +32,18 @@ def run_worker(connection: Connection, file: ArtifactFile) -> None:
         signal.signal(number, signal.SIG_IGN)
     torch.set_num_threads(1)  # the same bits as one forecast alone
     with logging_to_stderr(), contextlib.suppress(EOFError, OSError):  # the server is gone
-        artifact = _load(connection, file)
+        try:
+            with operation("serve"):
+                device = resolve_device(file.device)
+                if file.memory_fraction is not None:
+                    limit_memory(device, file.memory_fraction)
+            artifact = Artifact.load(file.path, device)
+        except (ValueError, OSError) as error:
+            connection.send(str(error))
+            return
+        connection.send(served_artifact(artifact.metadata))
         while True:
             connection.send(forecast_batch(artifact, connection.recv()))
-
-
-def _load(connection: Connection, file: ArtifactFile) -> Artifact:
-    try:
-        with operation("serve"):
-            device = resolve_device(file.device)
-            if file.memory_fraction is not None:
-                limit_memory(device, file.memory_fraction)
-        artifact = Artifact.load(file.path, device)
-    except (ValueError, OSError) as error:
-        connection.send(str(error))
-        raise EOFError from error
-    connection.send(served_artifact(artifact.metadata))
-    return artifact
 
 
 def served_artifact(metadata: Metadata) -> ServedArtifact:
@@ -61,6 +56,20 @@ def served_artifact(metadata: Metadata) -> ServedArtifact:
         example=example_request(metadata),
         empty_document=empty_document(metadata),
     )
+
+
+def example_request(metadata: Metadata) -> dict[str, Any] | None:
+    """Shortest request of the artifact's symbols, from the embedded prices; None unless they have all of the symbols.
+
+    Args:
+        metadata: of the artifact.
+    """
+    if metadata.frequency != "daily" or any(metadata.contracts) or not set(metadata.symbols) <= set(embedded_symbols()):
+        return None
+    panel = embedded(metadata.symbols)
+    rows = panel.values.plain()[-metadata.min_rows :].tolist()
+    prices = [[price if price == price else None for price in row] for row in rows]
+    return {"instances": [{"prices": prices, "dates": list(map(str, panel.dates[-metadata.min_rows :]))}]}
 
 
 def forecast_batch(artifact: Artifact, batch: Batch) -> list[bytes] | None:

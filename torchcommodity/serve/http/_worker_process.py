@@ -6,8 +6,7 @@ from multiprocessing import connection, get_context
 from pathlib import Path
 from typing import Any
 
-from torchcommodity.serve.http._messages import ArtifactFile, Batch
-from torchcommodity.serve.http._served import ServedArtifact
+from torchcommodity.serve.http._messages import ArtifactFile, Batch, ServedArtifact
 
 PAGE_BYTES = resource.getpagesize()
 spawn = get_context("spawn")  # forking a process that has threads may deadlock
