@@ -97,6 +97,17 @@ def test_distill_returns_and_reports_a_student_that_did_not_improve() -> None:
     assert all(torch.equal(x, twin.state_dict()[name]) for name, x in result.model.state_dict().items())
 
 
+@pytest.mark.parametrize("argument", ["batches", "validation"])
+def test_distill_names_the_batch_whose_loss_is_not_finite(argument: str) -> None:
+    x, y = CLASSES[0]
+    damaged = [*CLASSES[:2], (torch.full_like(x, torch.nan), y), *CLASSES[2:]]
+    batches = {"batches": CLASSES} | {argument: damaged}
+    with pytest.raises(
+        ValueError, match=rf"^distill: the loss must be finite; check the batch {argument}\[2\] for NaN"
+    ):
+        distill(wide_teacher(), small_student(), loss="temperature", **batches)
+
+
 def test_distill_rejects_other_shapes_nan_and_mixed_arguments(forecaster: Forecaster, inputs: ModelInputs) -> None:
     teacher, student = wide_teacher(), small_student()
     with pytest.raises(ValueError, match=r"distill: student and teacher must return the same shape; adapt"):

@@ -27,8 +27,8 @@ from torchcommodity.optimize._pipeline import NO_NETWORK as NO_NETWORK
 from torchcommodity.optimize._pipeline import ORIGINAL as ORIGINAL
 from torchcommodity.optimize._pipeline import Variant as Variant
 from torchcommodity.optimize._pipeline import pipeline as pipeline
-from torchcommodity.optimize._profile.costs import OperatorCost as OperatorCost
 from torchcommodity.optimize._profile.profile import profile as profile
+from torchcommodity.optimize._profile.result import OperatorCost as OperatorCost
 from torchcommodity.optimize._profile.result import Profile as Profile
 from torchcommodity.optimize._prune import prune as prune
 from torchcommodity.optimize._prune_units import prune_units as prune_units

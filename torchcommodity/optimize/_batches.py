@@ -1,20 +1,25 @@
-"""Batches of any model: which are refused, their inputs and target, and the loss of one."""
+"""Batches of any model, or of a forecaster's prices: which are refused, their inputs and target, and their loss."""
 
 import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NoReturn, cast
+from typing import NoReturn
 
+import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
-from torchcommodity.data import Window
+from torchcommodity.data import Window, targets
+from torchcommodity.forecast import Forecaster
+from torchcommodity.losses import pinball
 from torchcommodity.opkit.arguments import current_operation, raise_invalid
 from torchcommodity.optimize._calls import Loss, call_loss, call_model, check_scalar
 from torchcommodity.optimize._module import is_sequence
 from torchcommodity.training import ModelInputs
 
+ROWS, WINDOWS = 252, 16  # rows of a window of prices after the warm-up; number of windows
 
-def split_batch(batch: Any) -> tuple[Any, Sequence[Any]]:
+
+def split_batch(batch: object) -> tuple[object, Sequence[object]]:
     """Inputs, and a target if there is one, of a batch as data loaders yield it."""
     if isinstance(batch, Window):  # its rows are neither inputs nor a target
         return batch.inputs, [batch.targets]
@@ -22,7 +27,7 @@ def split_batch(batch: Any) -> tuple[Any, Sequence[Any]]:
     return inputs, target
 
 
-def split_inputs(module: nn.Module, batch: Any, loss_fn: Loss | None) -> tuple[Any, Sequence[Any]]:
+def split_inputs(module: nn.Module, batch: object, loss_fn: Loss | None) -> tuple[object, Sequence[object]]:
     """Inputs and target of a batch. Without a loss, what the model does not take is left out."""
     if loss_fn is not None:
         return split_batch(batch)
@@ -32,34 +37,29 @@ def split_inputs(module: nn.Module, batch: Any, loss_fn: Loss | None) -> tuple[A
         return batch, ()
     if batch and (isinstance(batch[0], Mapping) or is_sequence(batch[0])):
         return batch[0], ()
-    return tuple(batch[: _positional_arguments(module, len(batch))]), ()
-
-
-def _positional_arguments(module: nn.Module, most: int) -> int:
-    """How many positional arguments `forward` takes, at most `most`."""
     parameters = inspect.signature(module.forward).parameters.values()
     if any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
-        return most
+        return tuple(batch), ()
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return min(most, sum(parameter.kind in kinds for parameter in parameters))
+    return tuple(batch[: sum(parameter.kind in kinds for parameter in parameters)]), ()
 
 
-def batch_loss(module: nn.Module, batch: Any, loss_fn: Loss) -> Tensor:  # ()
+def batch_loss(module: nn.Module, batch: object, loss_fn: Loss) -> Tensor:  # ()
     """Loss of one batch, checked: a finite scalar with a gradient."""
     inputs, target = split_batch(batch)
     return check_loss(call_loss(loss_fn, call_model(module, inputs), target))
 
 
-def check_loss(loss: Any) -> Tensor:  # ()
+def check_loss(loss: object) -> Tensor:  # ()
     """Check that a loss is a finite scalar with a gradient."""
-    check_scalar(loss)
-    if not loss.isfinite():
+    scalar = check_scalar(loss)
+    if not scalar.isfinite():
         rule = "the loss must be finite; check the batch for NaN, or lower the learning rate"
-        raise_invalid(current_operation(), rule, loss=loss.item())
-    return cast(Tensor, loss)
+        raise_invalid(current_operation(), rule, loss=scalar.item())
+    return scalar
 
 
-def check_iterable(batches: Any, example: str = "[batch]") -> None:
+def check_iterable(batches: object, example: str = "[batch]") -> None:
     """Check that batches are an iterable of batches, and not one batch."""
     wrong = isinstance(batches, Tensor | Mapping | str | PackedSequence) or not isinstance(batches, Iterable)
     # a tuple of tensors is one batch; iterating it would call the model on each part
@@ -68,7 +68,7 @@ def check_iterable(batches: Any, example: str = "[batch]") -> None:
         raise_invalid(current_operation(), rule, TypeError, batches=type(batches).__name__)
 
 
-def check_batches(batches: Any, *, repeated: bool) -> None:
+def check_batches(batches: object, *, repeated: bool) -> None:
     """Check batches that have a loss, which can be read once per epoch if `repeated`."""
     if isinstance(batches, ModelInputs):
         rule = "batches of prices (ModelInputs) need a Forecaster; a module takes an iterable of (inputs, target)"
@@ -82,3 +82,39 @@ def check_batches(batches: Any, *, repeated: bool) -> None:
 def raise_empty(argument: str = "batches") -> NoReturn:
     """Raise ValueError for an iterable without a batch."""
     raise ValueError(f"{current_operation()}: {argument} must hold at least one batch; got an empty iterable")
+
+
+def batches_and_loss(
+    model: nn.Module | Forecaster, batches: Iterable[object] | ModelInputs, loss_fn: Loss | None
+) -> tuple[Iterable[object], Loss]:
+    """Batches and their loss: as they are for a module, made of prices for a forecaster with ModelInputs."""
+    if isinstance(batches, ModelInputs) and isinstance(model, Forecaster):
+        levels = torch.tensor(model.levels, dtype=torch.double)
+        default: Loss = lambda quantiles, target: pinball(quantiles.double(), target, levels)  # noqa: E731
+        return list(price_windows(model, batches)), loss_fn or default
+    return batches, check_loss_batches(batches, loss_fn)
+
+
+def check_loss_batches(batches: object, loss_fn: Loss | None) -> Loss:
+    """Return the loss of the batches of a module, or raise if either is missing."""
+    check_batches(batches, repeated=False)
+    if loss_fn is None:
+        raise_invalid(current_operation(), "batches need a loss_fn(output, target)", loss_fn=None)
+    return loss_fn
+
+
+def price_windows(forecaster: Forecaster, inputs: ModelInputs) -> Iterator[tuple[object, Tensor]]:
+    """Evenly spaced windows in order of time: arguments of the model, and log-returns (1, H, N) after the last row."""
+    har = forecaster.model.har.config
+    rows, ahead = har.warmup + ROWS, har.horizons[-1]
+    total = len(inputs.prices)
+    if total < rows + ahead:
+        rule = f"inputs must have at least {rows + ahead} rows: a warm-up, a window and the longest horizon"
+        raise_invalid(current_operation(), rule, rows=total)
+    realized = targets(inputs.prices.double(), har.horizons)
+    ends = torch.linspace(rows, total - ahead, min(WINDOWS, total - ahead - rows + 1)).long().tolist()
+    for end in ends:
+        prices, rolls, curve = inputs.before(end)[:3]
+        tail = None if rolls is None else rolls[end - rows :]  # to the end: the roll calendar lies ahead
+        window = ModelInputs(prices[end - rows :], tail, None if curve is None else curve[end - rows :])
+        yield window.batch(), realized[end - 1 : end]

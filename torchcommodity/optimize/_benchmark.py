@@ -2,11 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from torchcommodity.data import targets
 from torchcommodity.forecast import diebold_mariano
@@ -84,7 +83,8 @@ def benchmark_table(
     losses = {name: _losses(variant, inputs, start) for name, variant in variants.items()}
     table = []
     for name, variant in variants.items():
-        dm, dm_p = _diebold_mariano(losses[name] - losses[ORIGINAL], variant.forecaster.horizons)
+        differences = (losses[name] - losses[ORIGINAL]).nanmean(2).numpy()  # (T, H)
+        tests = [diebold_mariano(differences[:, i], h) for i, h in enumerate(variant.forecaster.horizons)]
         table.append(
             BenchmarkRow(
                 variant=name,
@@ -97,8 +97,8 @@ def benchmark_table(
                 peak_bytes=call_peak_bytes(eager[name], batch),
                 speedup=speedup(times[ORIGINAL], times[name]),
                 crps=tuple(2 * loss.nanmean().item() for loss in losses[name].unbind(1)),
-                dm=dm,
-                dm_p=dm_p,
+                dm=tuple(t for t, _ in tests),
+                dm_p=tuple(p for _, p in tests),
                 note=variant.note,
             )
         )
@@ -139,17 +139,7 @@ def _losses(variant: Variant, inputs: ModelInputs, start: int) -> Tensor:  # (T 
     return losses
 
 
-def _diebold_mariano(
-    differences: Tensor,  # (T, H, N)
-    horizons: Sequence[int],
-) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Statistic and p-value per horizon."""
-    means = differences.nanmean(2).numpy()  # (T, H)
-    tests = [diebold_mariano(means[:, i], h) for i, h in enumerate(horizons)]
-    return tuple(t for t, _ in tests), tuple(p for _, p in tests)
-
-
-def _call(module: Any, inputs: BatchInputs) -> Callable[[], Any]:
+def _call(module: nn.Module, inputs: BatchInputs) -> Callable[[], object]:
     return lambda: module(*inputs)
 
 

@@ -1,7 +1,6 @@
 """Call a model and its loss; what they raise is shown with the shapes that they were given."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from torch import Tensor, nn
 
@@ -11,7 +10,7 @@ from torchcommodity.optimize._module import call
 Loss = Callable[..., Tensor]  # loss(output, target), or loss(output) for batches without a target
 
 
-def call_model(module: nn.Module, inputs: Any) -> Any:
+def call_model(module: nn.Module, inputs: object) -> object:
     """Forward pass; raises ValueError that shows the inputs beside the model's own error."""
     try:
         return call(module, inputs)
@@ -21,7 +20,7 @@ def call_model(module: nn.Module, inputs: Any) -> Any:
         ) from error
 
 
-def call_loss(loss_fn: Loss, output: Any, target: Sequence[Any]) -> Tensor:
+def call_loss(loss_fn: Loss, output: object, target: Sequence[object]) -> Tensor:
     """Loss of an output, checked: a scalar with a gradient."""
     check_callable("loss_fn must be a function loss_fn(output, target)", loss_fn)
     try:
@@ -31,8 +30,7 @@ def call_loss(loss_fn: Loss, output: Any, target: Sequence[Any]) -> Tensor:
         raise ValueError(
             f"{current_operation()}: loss_fn does not run on the output {got}: {first_line(error)}"
         ) from error
-    check_scalar(loss)
-    return loss
+    return check_scalar(loss)
 
 
 def first_line(error: Exception) -> str:
@@ -40,13 +38,13 @@ def first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
-def check_callable(rule: str, function: Any) -> None:
+def check_callable(rule: str, function: object) -> None:
     """Check that an argument can be called."""
     if not callable(function):
         raise TypeError(f"{current_operation()}: {rule}; got {type(function).__name__}")
 
 
-def check_scalar(loss: Any) -> None:
+def check_scalar(loss: object) -> Tensor:  # ()
     """Check that a loss is a scalar with a gradient, without reading its value."""
     if not isinstance(loss, Tensor) or loss.numel() != 1:
         shape = tuple(loss.shape) if isinstance(loss, Tensor) else type(loss).__name__
@@ -54,9 +52,10 @@ def check_scalar(loss: Any) -> None:
     if not loss.requires_grad:
         rule = "the loss must have a gradient; opkit.diagnose(model, batch, loss_fn) says where it is cut"
         raise_invalid(current_operation(), rule, requires_grad=False)
+    return loss
 
 
-def describe(value: Any) -> str:
+def describe(value: object) -> str:
     """Shapes and dtypes of nested tensors.
 
     >>> import torch

@@ -3,7 +3,7 @@
 import copy
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, overload
 
 import torch
@@ -11,15 +11,14 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
 from torchcommodity.forecast import Forecaster
-from torchcommodity.models import ModelConfig
+from torchcommodity.models import HarLstmConfig, ModelConfig, build_model
 from torchcommodity.opkit.arguments import check_number, operation, raise_invalid
 from torchcommodity.optimize._batches import check_batches, check_loss, raise_empty, split_batch
 from torchcommodity.optimize._calls import call_model
-from torchcommodity.optimize._distill_forecaster import distill_forecaster
 from torchcommodity.optimize._distill_losses import DistillLoss, make_distill_loss
 from torchcommodity.optimize._module import copy_module, module_of, restored_mode
 from torchcommodity.optimize._train import MakeOptimizer, train_epochs
-from torchcommodity.training import ModelInputs, TrainConfig
+from torchcommodity.training import FitConfig, ModelInputs, Teacher, TrainConfig, to_toml, train
 
 
 @dataclass(frozen=True)
@@ -62,13 +61,13 @@ def distill(
 def distill(
     teacher: nn.Module,
     student: nn.Module,
-    batches: Iterable[Any],
+    batches: Iterable[object],
     *,
     loss: Literal["quantile", "temperature"] | Callable[..., Tensor] = "quantile",
     levels: Sequence[float] | Tensor | None = None,
     temperature: float = 2.0,
     weight: float = 0.5,
-    validation: Iterable[Any] | None = None,
+    validation: Iterable[object] | None = None,
     epochs: int = 10,
     optimizer: MakeOptimizer = torch.optim.AdamW,
     learning_rate: float = 1e-3,
@@ -161,9 +160,20 @@ def distill(
     training = train_epochs(
         student, batches, pair.loss, epochs=epochs, optimizer=optimizer, learning_rate=learning_rate
     )
+    argument, validation_batches = ("batches", batches) if validation is None else ("validation", list(validation))
+    losses: list[float] = []
     with restored_mode(teacher):
         teacher.eval()
-        return _select_epoch(pair, training, validation, batches)
+        distances = [pair.distance(argument, validation_batches)]
+        best = copy.deepcopy(student.state_dict())
+        for mean_loss in training:
+            losses.append(mean_loss)
+            distances.append(pair.distance(argument, validation_batches))
+            if distances[-1] < min(distances[:-1]):
+                best = copy.deepcopy(student.state_dict())
+    epoch = min(range(len(distances)), key=lambda k: distances[k])
+    student.load_state_dict(best)
+    return Distillation(student.eval(), epoch, tuple(losses), tuple(distances), validation is not None)
 
 
 @dataclass(frozen=True)
@@ -175,26 +185,28 @@ class _Pair:
     criterion: DistillLoss
     weight: float
 
-    def loss(self, batch: Any) -> Tensor:  # ()
+    def loss(self, batch: object) -> Tensor:  # ()
         """Training loss of a batch."""
         return check_loss(self._loss(batch, self.weight))
 
     @torch.no_grad()
-    def distance(self, batches: Iterable[Any]) -> float:
-        """Mean of the teacher's term over batches, with the student in evaluation mode."""
+    def distance(self, name: str, batches: Iterable[object]) -> float:
+        """Mean of the teacher's term over batches of this name, with the student in evaluation mode."""
         self.student.eval()
-        losses = [self._loss(batch, weight=1.0) for batch in batches]
-        if not losses:
-            raise_empty()
-        for loss in losses:
+        losses = []
+        for number, batch in enumerate(batches):
+            loss = self._loss(batch, weight=1.0)
             if not isinstance(loss, Tensor) or loss.numel() != 1:
                 raise_invalid("distill", "loss must return a scalar", loss=loss)
-        mean = sum(map(float, losses)) / len(losses)
-        if not math.isfinite(mean):
-            raise_invalid("distill", "the loss must be finite; check the validation batches for NaN", loss=mean)
-        return mean
+            losses.append(loss.item())
+            if not math.isfinite(losses[-1]):
+                rule = f"the loss must be finite; check the batch {name}[{number}] for NaN, or lower the learning rate"
+                raise_invalid("distill", rule, loss=losses[-1])
+        if not losses:
+            raise_empty()
+        return sum(losses) / len(losses)
 
-    def _loss(self, batch: Any, weight: float) -> Tensor:
+    def _loss(self, batch: object, weight: float) -> Tensor:
         inputs, target = split_batch(batch)
         with torch.no_grad():
             expected = call_model(self.teacher, inputs)
@@ -208,18 +220,34 @@ class _Pair:
         return self.criterion(output, expected, *target, weight=weight)
 
 
-def _select_epoch(
-    pair: _Pair, training: Iterable[float], validation: Iterable[Any] | None, batches: Iterable[Any]
-) -> Distillation:
-    """Train, and return the student of the epoch that is closest to the teacher."""
-    held_out = batches if validation is None else list(validation)
-    losses, distances = [], [pair.distance(held_out)]
-    best = copy.deepcopy(pair.student.state_dict())
-    for loss in training:
-        losses.append(loss)
-        distances.append(pair.distance(held_out))
-        if distances[-1] < min(distances[:-1]):
-            best = copy.deepcopy(pair.student.state_dict())
-    epoch = min(range(len(distances)), key=lambda k: distances[k])
-    pair.student.load_state_dict(best)
-    return Distillation(pair.student.eval(), epoch, tuple(losses), tuple(distances), validation is not None)
+def distill_forecaster(
+    teacher: Forecaster,
+    student: ModelConfig | None,
+    inputs: ModelInputs,
+    config: TrainConfig | None,
+    *,
+    weight: float,
+    symmetry: float,
+    seed: int,
+) -> Forecaster:
+    """Train a student with the teacher's econometric part; see `distill`."""
+    har = teacher.model.har.config
+    student = student or HarLstmConfig(har, hidden=4)
+    if student.har != har:
+        raise ValueError(f"distill: student.har must equal the econometric settings of the teacher; got {student.har}")
+    settings = FitConfig(student, config or TrainConfig.for_frequency(har.frequency), symmetry)
+    model = build_model(student, len(teacher.symbols), seed)
+    result = train(model, inputs, settings.train, symmetry, seed, teacher=Teacher(teacher.model.eval(), weight))
+    improved = model.har.shrink > 0
+    model.har.load_state_dict(teacher.model.har.state_dict())
+    model.har.shrink.mul_(improved)
+    note = f"distilled from {type(teacher.model).__name__}: {result.note}"
+    record = replace(
+        teacher.record,
+        epoch=result.epoch,
+        corrected=tuple(h for h, shrink in zip(har.horizons, model.har.shrink.tolist()) if shrink),
+        validation=result.validation,
+        note=note,
+        settings=to_toml(settings),
+    )
+    return replace(teacher, model=model.eval(), record=record)

@@ -15,7 +15,7 @@ from torchcommodity.optimize._calls import describe, first_line
 DistillLoss = Callable[..., Tensor]
 
 
-def make_distill_loss(loss: Any, levels: Sequence[float] | Tensor | None, temperature: float) -> DistillLoss:
+def make_distill_loss(loss: object, levels: Sequence[float] | Tensor | None, temperature: float) -> DistillLoss:
     """Loss by name, or a function of your own without the argument `weight`."""
     if loss == "temperature":
         if not temperature > 0:
@@ -27,15 +27,26 @@ def make_distill_loss(loss: Any, levels: Sequence[float] | Tensor | None, temper
             raise_invalid("distill", rule, levels=None)
         taus = torch.as_tensor(levels)
         return lambda *outputs, weight: quantile_loss(*outputs, levels=taus, weight=weight)
-    if callable(loss):
-        return lambda *outputs, weight: _call_own(loss, outputs)
-    rule = 'loss must be "quantile", "temperature" or loss(student_output, teacher_output, target)'
-    return raise_invalid("distill", rule, loss=loss)
+    if not callable(loss):
+        rule = 'loss must be "quantile", "temperature" or loss(student_output, teacher_output, target)'
+        raise_invalid("distill", rule, loss=loss)
+
+    def own_loss(*outputs: object, weight: float) -> Tensor:
+        try:
+            result: Tensor = loss(*outputs)
+        except Exception as error:
+            names = ("student_output", "teacher_output", "target")[: len(outputs)]
+            got = " and ".join(f"{name} {describe(x)}" for name, x in zip(names, outputs))
+            rule = f"loss({', '.join(names)}) does not run on"
+            raise ValueError(f"distill: {rule} {got}: {first_line(error)}") from error
+        return result
+
+    return own_loss
 
 
 def temperature_loss(
-    student: Any,  # (..., C), or an output with logits (..., C)
-    teacher: Any,  # as the student
+    student: object,  # (..., C), or an output with logits (..., C)
+    teacher: object,  # as the student
     target: Tensor | None = None,  # (...) classes, or (..., C) probabilities
     *,
     temperature: float,
@@ -48,45 +59,35 @@ def temperature_loss(
     term is left.
     """
     own_loss = _field(student, "loss")
-    student, teacher = (_logits("temperature", output) for output in (student, teacher))
-    if target is not None and target.shape not in (student.shape[:-1], student.shape):
+    logits, expected = (_logits("temperature", output) for output in (student, teacher))
+    if target is not None and target.shape not in (logits.shape[:-1], logits.shape):
         rule = "the target must be classes (...) or probabilities (..., C) of logits (..., C), classes on the last axis"
-        raise_invalid("distill", rule, logits=student, target=target)
-    rows, soft_rows = student.flatten(0, -2), teacher.flatten(0, -2)
+        raise_invalid("distill", rule, logits=logits, target=target)
+    rows, soft_rows = logits.flatten(0, -2), expected.flatten(0, -2)
     log_student, log_teacher = (F.log_softmax(x / temperature, -1) for x in (rows, soft_rows))
     soft = temperature**2 * F.kl_div(log_student, log_teacher, reduction="batchmean", log_target=True)
     if target is None:
         return soft if own_loss is None else weight * soft + (1 - weight) * own_loss
-    classes = target.flatten() if target.shape == student.shape[:-1] else target.flatten(0, -2)
+    classes = target.flatten() if target.shape == logits.shape[:-1] else target.flatten(0, -2)
     return weight * soft + (1 - weight) * F.cross_entropy(rows, classes)
 
 
 def quantile_loss(
-    student: Any,  # (..., Q), or an output with logits (..., Q)
-    teacher: Any,  # as the student
+    student: object,  # (..., Q), or an output with logits (..., Q)
+    teacher: object,  # as the student
     target: Tensor | None = None,  # (...)
     *,
     levels: Tensor,  # (Q,)
     weight: float,
 ) -> Tensor:  # ()
     """`losses.distillation_loss`; without a target only the teacher's term is left."""
-    student, teacher = (_logits("quantile", output) for output in (student, teacher))
+    quantiles, expected = (_logits("quantile", output) for output in (student, teacher))
     if target is None:
-        target, weight = student.new_full(student.shape[:-1], torch.nan), 1.0
-    return distillation_loss(student, teacher, target, levels.to(student), weight=weight)
+        target, weight = quantiles.new_full(quantiles.shape[:-1], torch.nan), 1.0
+    return distillation_loss(quantiles, expected, target, levels.to(quantiles), weight=weight)
 
 
-def _call_own(loss: Callable[..., Tensor], outputs: tuple[Any, ...]) -> Tensor:
-    try:
-        return loss(*outputs)
-    except Exception as error:
-        names = ("student_output", "teacher_output", "target")[: len(outputs)]
-        got = " and ".join(f"{name} {describe(x)}" for name, x in zip(names, outputs))
-        rule = f"loss({', '.join(names)}) does not run on"
-        raise ValueError(f"distill: {rule} {got}: {first_line(error)}") from error
-
-
-def _logits(loss: str, output: Any) -> Tensor:
+def _logits(loss: str, output: object) -> Tensor:
     """The output, or its logits if it is an object or a mapping, as models of `transformers` return."""
     logits = output if isinstance(output, Tensor) else _field(output, "logits")
     if not isinstance(logits, Tensor):
@@ -96,5 +97,5 @@ def _logits(loss: str, output: Any) -> Tensor:
     return logits
 
 
-def _field(output: Any, name: str) -> Any:
+def _field(output: object, name: str) -> Any:
     return output.get(name) if isinstance(output, Mapping) else getattr(output, name, None)

@@ -3,26 +3,26 @@
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
-from typing import Any, cast
+from typing import cast
 
 import torch
-from torch import nn
 
 from torchcommodity.forecast import Forecaster
+from torchcommodity.models import HarNetwork
 from torchcommodity.opkit.arguments import check_number, operation, raise_invalid
 from torchcommodity.optimize._batches import batch_loss
 from torchcommodity.optimize._calls import Loss
 from torchcommodity.optimize._masks import copy_without_masks, mask_zeros, remove_masks
 from torchcommodity.optimize._module import Model, restored_mode
-from torchcommodity.optimize._prunable import prunable_weights
 from torchcommodity.optimize._train import MakeOptimizer, train_epochs
+from torchcommodity.optimize._weights import prunable_weights
 from torchcommodity.training import ModelInputs, TrainConfig, train
 
 
 @operation("fine_tune")
 def fine_tune(
     model: Model,
-    batches: Iterable[Any] | ModelInputs,
+    batches: Iterable[object] | ModelInputs,
     loss_fn: Loss | None = None,
     *,
     epochs: int = 3,
@@ -87,14 +87,14 @@ def fine_tune(
 def _fine_tune_forecaster(
     forecaster: Forecaster, inputs: ModelInputs, config: TrainConfig | None, symmetry: float, seed: int
 ) -> Forecaster:
-    model: Any = copy_without_masks(forecaster)
+    model = cast(HarNetwork, copy_without_masks(forecaster))
     mask_zeros(prunable_weights(model))
     config = config or replace(TrainConfig.for_frequency(forecaster.frequency), epochs=3)
     result = train(model, inputs, config, symmetry, seed)
     if not result.epoch:
         note = f"{forecaster.record.note}; fine-tuning did not improve it and was discarded"
         return replace(forecaster, record=replace(forecaster.record, note=note))
-    model = remove_masks(cast(nn.Module, model))
+    model = remove_masks(model)
     model.har.load_state_dict(forecaster.model.har.state_dict())
     note = f"{forecaster.record.note}; fine-tuned, epoch {result.epoch}"
     return replace(forecaster, model=model, record=replace(forecaster.record, note=note))

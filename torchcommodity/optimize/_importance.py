@@ -1,6 +1,6 @@
 """Importance of the features and past rows of a model's inputs, and pruning by importance."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -8,13 +8,12 @@ import torch
 from torch import Tensor, nn
 
 from torchcommodity.forecast import Forecaster
-from torchcommodity.opkit.arguments import check_integer, check_number, operation, raise_invalid
-from torchcommodity.optimize._batches import batch_loss, split_batch
+from torchcommodity.models import HarLstm, build_model
+from torchcommodity.opkit.arguments import check_integer, check_number, current_operation, operation, raise_invalid
+from torchcommodity.optimize._batches import batch_loss, check_loss_batches, split_batch
 from torchcommodity.optimize._calls import Loss
-from torchcommodity.optimize._forecast_batches import check_loss_batches
-from torchcommodity.optimize._har_lstm import rebuild, require_har_lstm
 from torchcommodity.optimize._module import copy_module, is_sequence
-from torchcommodity.training import ModelInputs, one_thread
+from torchcommodity.training import ModelInputs, check_no_extra_terms, one_thread
 
 
 class Importance(NamedTuple):
@@ -27,8 +26,8 @@ class Importance(NamedTuple):
 @operation("importance")
 @one_thread()
 def importance(
-    model: Any,
-    batches: Iterable[Any] | ModelInputs,
+    model: nn.Module | Forecaster,
+    batches: Iterable[object] | ModelInputs,
     loss_fn: Loss | None = None,
     *,
     time: int = -2,
@@ -91,10 +90,10 @@ def importance(
     return Importance(total.sum(0), total.sum(1).flip(0))
 
 
-def _input_gradient(module: nn.Module, batch: Any, loss_fn: Loss, time: int) -> Tensor:  # (T, F)
+def _input_gradient(module: nn.Module, batch: object, loss_fn: Loss, time: int) -> Tensor:  # (T, F)
     """|x dL/dx|, averaged over all axes but time and features."""
     inputs, target = split_batch(batch)
-    x = _first_input(inputs)
+    x, replace_first = _first_input(inputs)
     if not isinstance(x, Tensor) or not x.is_floating_point():
         rule = "the first input must be a floating-point Tensor; classes and token ids have no gradient"
         raise_invalid("importance", rule, TypeError, input=getattr(x, "dtype", type(x).__name__))
@@ -103,22 +102,20 @@ def _input_gradient(module: nn.Module, batch: Any, loss_fn: Loss, time: int) -> 
     x = x.detach().clone().requires_grad_()
     # cuDNN has no backward of recurrent layers in evaluation mode
     with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
-        loss = batch_loss(module, (_with_first_input(inputs, x), *target), loss_fn)
+        loss = batch_loss(module, (replace_first(x), *target), loss_fn)
         (gradient,) = torch.autograd.grad(loss, x)
     change = (x * gradient).detach().abs().nan_to_num(0.0)
     return change.movedim(time, -2).flatten(0, -3).mean(0) if x.dim() > 2 else change
 
 
-def _first_input(inputs: Any) -> Any:
+def _first_input(inputs: object) -> tuple[object, Callable[[Tensor], object]]:
+    """The first input of a model, and a function that returns the inputs with another in its place."""
     if isinstance(inputs, Mapping):
-        return next(iter(inputs.values()))
-    return inputs[0] if is_sequence(inputs) else inputs
-
-
-def _with_first_input(inputs: Any, x: Tensor) -> Any:
-    if isinstance(inputs, Mapping):
-        return {**inputs, next(iter(inputs)): x}
-    return (x, *inputs[1:]) if is_sequence(inputs) else x
+        first = next(iter(inputs))
+        return inputs[first], lambda x: {**inputs, first: x}
+    if is_sequence(inputs):
+        return inputs[0], lambda x: (x, *inputs[1:])
+    return inputs, lambda x: x
 
 
 def _forecaster_importance(forecaster: Forecaster, inputs: ModelInputs, rows: int, windows: int) -> Importance:
@@ -197,3 +194,22 @@ def _count(shares: Tensor, keep: float) -> int:
     if not 0 < keep <= 1:
         raise ValueError(f"prune: keep must be in (0, 1]; got {keep}")
     return min(int((shares.cumsum(0) < keep * shares.sum()).sum()) + 1, len(shares))
+
+
+def require_har_lstm(forecaster: object) -> HarLstm:
+    """Return the forecaster's model, or raise if it is no forecaster, or none with a `HarLstm`."""
+    if not isinstance(forecaster, Forecaster):
+        rule = "forecaster must be a Forecaster: its features and past rows are those of prices"
+        raise_invalid(current_operation(), rule, TypeError, forecaster=type(forecaster).__name__)
+    if not isinstance(forecaster.model, HarLstm):
+        raise_invalid(current_operation(), "forecaster must have a HarLstm", model=type(forecaster.model).__name__)
+    check_no_extra_terms(forecaster.model.har.config, "fit the forecaster without them")
+    return forecaster.model
+
+
+def rebuild(model: HarLstm, state: dict[str, Tensor], **changes: Any) -> HarLstm:
+    """Build a `HarLstm` with changed settings and the given state."""
+    rebuilt = build_model(replace(model.config, **changes), model.har.assets)
+    assert isinstance(rebuilt, HarLstm)
+    rebuilt.load_state_dict(state)
+    return rebuilt.eval()

@@ -80,11 +80,11 @@ def _cast_inputs(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any
     return tree_map(lambda x: _cast(x, torch.bfloat16), (args, kwargs))
 
 
-def _cast_outputs(module: nn.Module, args: Any, output: Any) -> Any:
+def _cast_outputs(module: nn.Module, args: object, output: object) -> object:
     return tree_map(_cast_output, output)
 
 
-def _cast_output(x: Any) -> Any:
+def _cast_output(x: object) -> object:
     """A Tensor, or the fields of an output object, such as a dataclass with `.loss` and `.logits`."""
     if isinstance(x, Tensor) or not (isinstance(x, MutableMapping) or hasattr(x, "__dict__")):
         return _cast(x, torch.float32)
@@ -94,5 +94,5 @@ def _cast_output(x: Any) -> Any:
     return copied
 
 
-def _cast(x: Any, dtype: torch.dtype) -> Any:
+def _cast(x: object, dtype: torch.dtype) -> object:
     return x.to(dtype) if isinstance(x, Tensor) and x.is_floating_point() else x

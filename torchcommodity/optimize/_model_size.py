@@ -1,10 +1,10 @@
 """Size of a model: parameters, sparsity, bytes."""
 
 import io
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from torchcommodity.forecast import Forecaster
 from torchcommodity.models import Har
@@ -26,7 +26,7 @@ class ModelSize(NamedTuple):
 
 
 @operation("model_size")
-def model_size(model: Any) -> ModelSize:
+def model_size(model: nn.Module | Forecaster) -> ModelSize:
     """Count parameters, zeros and bytes of a network with its buffers, and the bytes of its file.
 
     Args:
@@ -47,17 +47,14 @@ def model_size(model: Any) -> ModelSize:
     tensors = [x for x in _tensors(module) if id(x) not in econometric]
     count = sum(x.numel() for x in tensors)
     zeros = sum(int((x == 0).sum()) for x in tensors)
-    return ModelSize(count, zeros / max(count, 1), sum(x.nbytes for x in tensors), _file_bytes(model))
+    file = io.BytesIO()
+    if isinstance(model, Forecaster):
+        file.write(model.to_bytes())
+    else:
+        torch.save(model.state_dict(), file)
+    return ModelSize(count, zeros / max(count, 1), sum(x.nbytes for x in tensors), file.getbuffer().nbytes)
 
 
-def _tensors(module: torch.nn.Module) -> list[Tensor]:
+def _tensors(module: nn.Module) -> list[Tensor]:
     """Parameters and buffers of the state dict, each once."""
     return list({id(x): x for x in module.state_dict(keep_vars=True).values() if isinstance(x, Tensor)}.values())
-
-
-def _file_bytes(model: Any) -> int:
-    if isinstance(model, Forecaster):
-        return len(model.to_bytes())
-    file = io.BytesIO()
-    torch.save(model.state_dict(), file)
-    return file.getbuffer().nbytes

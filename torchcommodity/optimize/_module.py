@@ -4,7 +4,7 @@ import copy
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, TypeVar, cast
+from typing import Any, TypeGuard, TypeVar, cast
 
 import torch
 from torch import Tensor, nn
@@ -19,7 +19,7 @@ from torchcommodity.opkit.arguments import current_operation, raise_invalid
 Model = TypeVar("Model", bound=nn.Module | Forecaster)
 
 
-def module_to_run(model: Any) -> nn.Module:
+def module_to_run(model: object) -> nn.Module:
     """Return a module, compiled ones included, or the module of a forecaster."""
     module = model.model if isinstance(model, Forecaster) else model
     if not isinstance(module, nn.Module):
@@ -30,7 +30,7 @@ def module_to_run(model: Any) -> nn.Module:
     return module
 
 
-def module_of(model: Any) -> nn.Module:
+def module_of(model: object) -> nn.Module:
     """Return an eager module, whose layers and weights can be read, or the module of a forecaster.
 
     Raises:
@@ -49,27 +49,23 @@ def module_of(model: Any) -> nn.Module:
     return module
 
 
-def copy_module(model: Any) -> nn.Module:
+def copy_module(model: object) -> nn.Module:
     """Copy a module, or the module of a forecaster; see `module_of` for the errors."""
     module = module_of(model)
     # what a layer computes from its parameters (torch.nn.utils.weight_norm, prune, a parametrized torch.nn.LSTM) it
     # keeps as an attribute or in a list, and torch does not copy a Tensor with a gradient function
     values = [x for layer in module.modules() for x in vars(layer).values()]
     tensors = [x for value in values for x in (value if isinstance(value, list) else [value]) if isinstance(x, Tensor)]
-    memo: dict[int, Any] = {id(x): x.detach().clone() for x in tensors if not x.is_leaf}
+    memo: dict[int, object] = {id(x): x.detach().clone() for x in tensors if not x.is_leaf}
     with torch.no_grad():
         module = copy.deepcopy(module, memo)
     for layer in module.modules():
         if parametrize.is_parametrized(layer):
-            _own_class(layer)
+            # parametrizations are properties of the class, which copies share: give the copy a class of its own
+            shared = type(layer)
+            members = {name: x for name, x in vars(shared).items() if name not in ("__dict__", "__weakref__")}
+            layer.__class__ = type(shared.__name__, shared.__bases__, members)
     return module
-
-
-def _own_class(layer: nn.Module) -> None:
-    """Give a copied layer a class of its own: parametrizations are properties of the class, which copies share."""
-    shared = type(layer)
-    members = {name: x for name, x in vars(shared).items() if name not in ("__dict__", "__weakref__")}
-    layer.__class__ = type(shared.__name__, shared.__bases__, members)
 
 
 def with_module(model: Model, module: nn.Module) -> Model:
@@ -78,14 +74,14 @@ def with_module(model: Model, module: nn.Module) -> Model:
     return cast(Model, changed)
 
 
-def call(module: nn.Module, inputs: Any) -> Any:
+def call(module: nn.Module, inputs: object) -> object:
     """Call a module on a Tensor, on a tuple or list of positional arguments, or on a mapping of keyword arguments."""
     if isinstance(inputs, Mapping):
         return module(**inputs)
     return module(*inputs) if is_sequence(inputs) else module(inputs)
 
 
-def is_sequence(value: Any) -> bool:
+def is_sequence(value: object) -> TypeGuard[tuple[Any, ...] | list[Any]]:
     """Whether a value is a tuple or list of arguments; a PackedSequence is a named tuple, but one argument."""
     return isinstance(value, tuple | list) and not isinstance(value, PackedSequence)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from torch import Tensor, nn
 
@@ -13,8 +13,7 @@ from torchcommodity.optimize._benchmark_inputs import BatchInputs
 from torchcommodity.optimize._compile.compile import compile
 from torchcommodity.optimize._distill import distill
 from torchcommodity.optimize._fine_tune import fine_tune
-from torchcommodity.optimize._har_lstm import require_har_lstm
-from torchcommodity.optimize._importance import importance, prune_inputs, prune_rows
+from torchcommodity.optimize._importance import importance, prune_inputs, prune_rows, require_har_lstm
 from torchcommodity.optimize._mixed_precision import mixed_precision
 from torchcommodity.optimize._prune import prune
 from torchcommodity.optimize._prune_units import prune_units
@@ -28,7 +27,7 @@ class Variant(NamedTuple):
     """Forecaster, and the module to call for its forecasts."""
 
     forecaster: Forecaster
-    module: Any  # prices, rolls, curve -> quantiles of the last row
+    module: nn.Module  # prices, rolls, curve -> quantiles of the last row
     note: str = ""
 
 

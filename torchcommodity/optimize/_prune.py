@@ -1,20 +1,20 @@
 """Pruning of weights: the least important become zero."""
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils import prune as torch_prune
 
+from torchcommodity.forecast import Forecaster
 from torchcommodity.opkit.arguments import check_number, operation, raise_invalid
+from torchcommodity.optimize._batches import batches_and_loss
 from torchcommodity.optimize._calls import Loss
-from torchcommodity.optimize._forecast_batches import batches_and_loss
 from torchcommodity.optimize._masks import copy_without_masks, mask_zeros
 from torchcommodity.optimize._module import Model, with_module
-from torchcommodity.optimize._prunable import prunable_weights
 from torchcommodity.optimize._weight_importance import weight_gradients
-from torchcommodity.optimize._weights import Weight
+from torchcommodity.optimize._weights import Weight, prunable_weights
 from torchcommodity.training import ModelInputs
 
 Method = Literal["magnitude", "gradient"]
@@ -26,7 +26,7 @@ def prune(
     amount: float,
     *,
     method: Method = "magnitude",
-    batches: Iterable[Any] | ModelInputs | None = None,
+    batches: Iterable[object] | ModelInputs | None = None,
     loss_fn: Loss | None = None,
     permanent: bool = True,
 ) -> Model:
@@ -94,11 +94,11 @@ def prune(
 
 
 def _scores(
-    model: Any,
+    model: nn.Module | Forecaster,
     module: nn.Module,
     weights: list[Weight],
     method: str,
-    batches: Iterable[Any] | ModelInputs | None,
+    batches: Iterable[object] | ModelInputs | None,
     loss_fn: Loss | None,
 ) -> list[Tensor]:
     """Importance of every weight, in its shape."""

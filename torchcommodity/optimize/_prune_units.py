@@ -12,9 +12,9 @@ from torchcommodity.opkit.arguments import check_integer, check_number, operatio
 from torchcommodity.optimize._calls import call_model
 from torchcommodity.optimize._masks import copy_without_masks
 from torchcommodity.optimize._module import Model, call, restored_mode, with_module
-from torchcommodity.optimize._prunable import prunable_weights
 from torchcommodity.optimize._remove_units import remove_units
 from torchcommodity.optimize._unit_groups import CONV, UnitGroup, find_unit_groups, score_units
+from torchcommodity.optimize._weights import prunable_weights
 
 ONE_RECURRENCE = (HarLstm, HarLltm, GarchLstm, HarRegime, HarMlpLstm)  # `head` reads the units of the recurrence, alone
 
@@ -25,7 +25,7 @@ def prune_units(
     amount: float | None = None,
     *,
     units: int | None = None,
-    example: Any = None,
+    example: object = None,
     method: Literal["remove", "zero"] = "remove",
 ) -> Model:
     """Remove the least important hidden units: neurons, channels of convolutions, units of recurrent layers.
@@ -109,7 +109,7 @@ def _check_amount(amount: float | None, units: int | None) -> None:
         raise_invalid("prune_units", rule, amount=amount)
 
 
-def _groups(module: nn.Module, example: Any) -> list[UnitGroup]:
+def _groups(module: nn.Module, example: object) -> list[UnitGroup]:
     """Groups of a forecaster by rule, of any other module by trace."""
     parts: Any = module
     if isinstance(module, ONE_RECURRENCE):
@@ -133,7 +133,7 @@ def _groups(module: nn.Module, example: Any) -> list[UnitGroup]:
 
 
 @torch.no_grad()
-def _zero_units(module: nn.Module, amount: float | None, example: Any) -> nn.Module:
+def _zero_units(module: nn.Module, amount: float | None, example: object) -> nn.Module:
     """Zero the rows with the smallest L1 norm of every linear and convolutional layer but the last one called."""
     if amount is None or example is None:
         rule = 'method="zero" needs amount, and an example, which shows the last layer'

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from torchcommodity.forecast import Forecaster
 from torchcommodity.opkit.arguments import operation, raise_invalid
 from torchcommodity.optimize._batches import raise_empty, split_inputs
 from torchcommodity.optimize._calls import call_model
@@ -57,7 +58,9 @@ class QuantizationReport:
 
 
 @operation("quantization_report")
-def quantization_report(model: Any, quantized: Any, example: Any = None) -> QuantizationReport:
+def quantization_report(
+    model: nn.Module | Forecaster, quantized: nn.Module | Forecaster, example: object = None
+) -> QuantizationReport:
     """List every weight of a model that was quantized or left, with the reason, its bytes, and the error of outputs.
 
     Args:
@@ -110,7 +113,7 @@ def quantization_report(model: Any, quantized: Any, example: Any = None) -> Quan
     return QuantizationReport(rows, difference.abs().max().item(), relative.item())
 
 
-def _batches(example: Any) -> list[Any]:
+def _batches(example: object) -> list[object]:
     """The batches of a list or a DataLoader; anything else is one batch."""
     if isinstance(example, ModelInputs):
         return [example.batch()]
@@ -123,7 +126,7 @@ def _batches(example: Any) -> list[Any]:
 
 
 @torch.no_grad()
-def _outputs(module: nn.Module, batches: list[Any]) -> Tensor:  # (M,)
+def _outputs(module: nn.Module, batches: list[object]) -> Tensor:  # (M,)
     """All floating-point outputs of a module in evaluation mode."""
     operation = "quantization_report"
     with restored_mode(module), torch.random.fork_rng(devices=[]):

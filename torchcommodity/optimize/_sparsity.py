@@ -1,13 +1,15 @@
 """Sparsity of a model, weight by weight."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from torch import nn
+
+from torchcommodity.forecast import Forecaster
 from torchcommodity.opkit.arguments import operation
 from torchcommodity.optimize._masks import copy_without_masks
-from torchcommodity.optimize._prunable import reason_not_pruned
 from torchcommodity.optimize._table import format_table
-from torchcommodity.optimize._weights import list_weights
+from torchcommodity.optimize._weights import list_weights, reason_not_pruned
 
 
 class WeightSparsity(NamedTuple):
@@ -52,7 +54,7 @@ class Sparsity:
 
 
 @operation("sparsity")
-def sparsity(model: Any) -> Sparsity:
+def sparsity(model: nn.Module | Forecaster) -> Sparsity:
     """Count the zeros of every weight of a model.
 
     Args:

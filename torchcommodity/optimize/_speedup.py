@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +29,7 @@ class Speedup(NamedTuple):
         return f"{text} faster" if self.significant else f"no significant speedup: {text}"
 
 
-def time_interleaved(calls: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, Times]:
+def time_interleaved(calls: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, Times]:
     """Time calls in interleaved rounds, after one warm-up call each, so that disturbances affect all equally.
 
     Args:

@@ -14,10 +14,10 @@ from torchcommodity import training
 from torchcommodity.optimize._module import restored_mode
 
 
-def to_device(batch: Any, device: torch.device) -> Any:
+def to_device(batch: object, device: torch.device) -> object:
     """Move the tensors of a batch."""
 
-    def move(x: Any) -> Any:
+    def move(x: object) -> object:
         if isinstance(x, Tensor):
             return training.to_device(x, device)
         return x.to(device) if hasattr(x, "to") else x  # such as a PackedSequence
@@ -25,12 +25,12 @@ def to_device(batch: Any, device: torch.device) -> Any:
     return _map(move, batch)
 
 
-def copy_batch(batch: Any) -> Any:
+def copy_batch(batch: object) -> object:
     """Copy the tensors of a batch."""
     return _map(lambda x: x.detach().clone().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x, batch)
 
 
-def _map(function: Callable[[Any], Any], batch: Any) -> Any:
+def _map(function: Callable[[Any], object], batch: object) -> object:
     if isinstance(batch, Mapping):  # such as a BatchEncoding, which is no container of pytree
         return {key: _map(function, value) for key, value in batch.items()}
     return tree_map(function, batch)
@@ -42,7 +42,7 @@ def device_of(module: nn.Module) -> torch.device:
     return tensors[0].device if tensors else torch.device("cpu")
 
 
-def named_tensors(value: Any, name: str = "", parents: tuple[Any, ...] = ()) -> Iterator[tuple[str, Tensor]]:
+def named_tensors(value: object, name: str = "", parents: tuple[object, ...] = ()) -> Iterator[tuple[str, Tensor]]:
     """The tensors in nested containers, dataclasses and objects (outputs of transformers), with their path."""
     if isinstance(value, Tensor):
         yield name, value
@@ -51,7 +51,7 @@ def named_tensors(value: Any, name: str = "", parents: tuple[Any, ...] = ()) -> 
             yield from named_tensors(x, f"{name}.{key}".strip("."), (*parents, value))
 
 
-def _parts(value: Any) -> Iterable[tuple[Any, Any]]:
+def _parts(value: object) -> Iterable[tuple[object, object]]:
     if isinstance(value, Mapping):
         return value.items()
     if isinstance(value, (tuple, list)):
@@ -60,7 +60,7 @@ def _parts(value: Any) -> Iterable[tuple[Any, Any]]:
     return vars(value).items() if is_object else ()
 
 
-def versions(batch: Any) -> dict[str, int]:
+def versions(batch: object) -> dict[str, int]:
     """How often each tensor of a batch was written in place, by name."""
     return {name or "batch": x._version for name, x in named_tensors(batch) if not x.is_inference()}
 

@@ -1,7 +1,6 @@
 """Training of any module on batches."""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -15,8 +14,8 @@ MakeOptimizer = Callable[..., torch.optim.Optimizer]  # of torch.optim, or a par
 
 def train_epochs(
     module: nn.Module,
-    batches: Iterable[Any],
-    loss: Callable[[Any], Tensor],  # of a batch
+    batches: Iterable[object],
+    loss: Callable[[object], Tensor],  # of a batch
     *,
     epochs: int,
     optimizer: MakeOptimizer,

@@ -20,7 +20,6 @@ from torch.nn import functional as F
 from torch.nn.utils import parametrize
 
 from torchcommodity import nn as layers
-from torchcommodity.opkit.arguments import raise_invalid
 
 CONV = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
 LSTM = (nn.LSTM, nn.GRU, layers.LSTM)
@@ -39,6 +38,7 @@ POOLING: tuple[Any, ...] = (
 )
 FLATTEN: tuple[Any, ...] = (nn.Flatten, torch.flatten, "flatten")
 MEAN: tuple[Any, ...] = (torch.mean, "mean")
+RESIDUAL = {operator.add, operator.iadd, operator.mul, operator.imul, torch.add, torch.mul, "add", "add_", "mul"}
 
 
 @dataclass
@@ -63,7 +63,7 @@ class _CannotRemoveError(Exception):
     """Says why units of a layer cannot be removed."""
 
 
-def find_unit_groups(module: nn.Module, example: Any) -> tuple[list[UnitGroup], dict[str, str]]:
+def find_unit_groups(module: nn.Module, example: object) -> tuple[list[UnitGroup], dict[str, str]]:
     """Find the groups of a module in evaluation mode, and the reason for every layer whose units cannot be removed.
 
     Args:
@@ -87,7 +87,7 @@ def find_unit_groups(module: nn.Module, example: Any) -> tuple[list[UnitGroup], 
     return groups, reasons
 
 
-def _trace(module: nn.Module, example: Any) -> fx.Graph:
+def _trace(module: nn.Module, example: object) -> fx.Graph:
     """Symbolic trace with the shapes that the example has."""
     try:
         graph = _Tracer().trace(module)
@@ -103,15 +103,18 @@ def _trace(module: nn.Module, example: Any) -> fx.Graph:
     return graph
 
 
-def _follow(module: nn.Module, start: fx.Node, layer: Any, uses: Counter[Any]) -> UnitGroup:
+def _follow(module: nn.Module, start: fx.Node, layer: Any, uses: Counter[object]) -> UnitGroup:
     """Follow the units of a layer to everything that reads them."""
-    _check_layer(module, start.target, uses)
-    group = UnitGroup(str(start.target), layer, _count(layer))
+    _check_layer(module, str(start.target), uses)
+    sizes = (getattr(layer, name, None) for name in ("hidden_size", "out_features", "out_channels"))
+    group = UnitGroup(str(start.target), layer, next(int(size) for size in sizes if size is not None))
     axis = "channel" if isinstance(layer, CONV) else "last"
+    outputs = [start]
     if isinstance(layer, LSTM):
-        steps = [(user, axis) for item in start.users if item.users for user in _sequence(item).users]
-    else:
-        steps = [(user, axis) for user in start.users]
+        outputs = [item for item in start.users if item.users]
+        if any(item.target is not operator.getitem or item.args[1] != 0 for item in outputs):
+            raise _CannotRemoveError("its state is used, not only its outputs")
+    steps = [(user, axis) for item in outputs for user in item.users]
     while steps:
         node, axis = steps.pop()
         after = _step(module, group, node, axis, uses)
@@ -120,12 +123,13 @@ def _follow(module: nn.Module, start: fx.Node, layer: Any, uses: Counter[Any]) -
     return group
 
 
-def _step(module: nn.Module, group: UnitGroup, node: fx.Node, axis: str, uses: Counter[Any]) -> str:
+def _step(module: nn.Module, group: UnitGroup, node: fx.Node, axis: str, uses: Counter[object]) -> str:
     """Axis of the units after a node: "last", "channel" or "flat" (all columns of a channel); "" if it reads them."""
     if node.op == "output":
         raise _CannotRemoveError("its units are an output of the model")
     if len(node.all_input_nodes) > 1:
-        raise _CannotRemoveError(f"its units meet {_others(node)} in {node.name}")
+        others = "those of another layer (a residual connection)" if node.target in RESIDUAL else "other values"
+        raise _CannotRemoveError(f"its units meet {others} in {node.name}")
     layer = module.get_submodule(str(node.target)) if node.op == "call_module" else None
     kind = node.target if layer is None else type(layer)
     if kind in ELEMENTWISE or (kind in POOLING and axis == "channel"):
@@ -146,18 +150,12 @@ def _step(module: nn.Module, group: UnitGroup, node: fx.Node, axis: str, uses: C
     reads_channel = isinstance(layer, CONV) and axis == "channel"
     if not (reads_last or reads_channel):
         raise _CannotRemoveError(f"its units are read by {node.name} ({getattr(kind, '__name__', kind)})")
-    _check_layer(module, node.target, uses)
+    _check_layer(module, str(node.target), uses)
     group.readers.append(layer)
     return ""
 
 
-def _others(node: fx.Node) -> str:
-    """What units meet in a node of several inputs: a sum or product is a residual connection, others are not."""
-    residual = {operator.add, operator.iadd, operator.mul, operator.imul, torch.add, torch.mul, "add", "add_", "mul"}
-    return "those of another layer (a residual connection)" if node.target in residual else "other values"
-
-
-def _check_layer(module: nn.Module, path: Any, uses: Counter[Any]) -> None:
+def _check_layer(module: nn.Module, path: str, uses: Counter[object]) -> None:
     """Raise if the sizes of a layer cannot change."""
     layer: Any = module.get_submodule(path)
     if uses[path] > 1:
@@ -174,24 +172,10 @@ def _check_layer(module: nn.Module, path: Any, uses: Counter[Any]) -> None:
         raise _CannotRemoveError(f"{path} shares its weight with another layer")
 
 
-def _sequence(node: fx.Node) -> fx.Node:
-    """The output of a recurrent layer; its final state must not be used."""
-    if node.target is not operator.getitem or node.args[1] != 0:
-        raise _CannotRemoveError("its state is used, not only its outputs")
-    return node
-
-
 def _check_unmoved(node: fx.Node, unmoved: bool) -> None:
     """Raise if a node moves units."""
     if not unmoved:
         raise _CannotRemoveError(f"its units are moved by {node.name}")
-
-
-def _count(layer: Any) -> int:
-    for name in ("hidden_size", "out_features", "out_channels"):
-        if hasattr(layer, name):
-            return int(getattr(layer, name))
-    return raise_invalid("prune_units", "layer must have units", layer=type(layer).__name__)
 
 
 def _shape(node: fx.Node) -> tuple[int, ...]:
@@ -226,7 +210,11 @@ def score_units(group: UnitGroup) -> Tensor:  # (count,)
     A batch norm rescales the incoming weights, so its factor counts instead; the units of a recurrent layer are bounded
     by tanh, so that only outgoing weights count, those of the recurrence included.
     """
-    outgoing = torch.stack([_outgoing(reader, group.count) for reader in group.readers]).sum(0)
+    columns = []  # absolute weights of each reader, by unit
+    for reader in group.readers:
+        weight: Tensor = getattr(reader, "weight_ih_l0" if isinstance(reader, LSTM) else "weight")
+        columns.append(weight.detach().abs().transpose(0, 1).reshape(group.count, -1).sum(1))
+    outgoing = torch.stack(columns).sum(0)
     if isinstance(group.layer, (*LSTM, layers.LLTM)):
         lstm: Any = group.layer
         recurrence = lstm.weight if isinstance(lstm, layers.LLTM) else lstm.weight_hh_l0
@@ -237,9 +225,3 @@ def score_units(group: UnitGroup) -> Tensor:  # (count,)
         return outgoing
     incoming: Tensor = group.layer.weight.detach().abs().flatten(1).sum(1)
     return outgoing * (incoming if group.layer.bias is None else incoming + group.layer.bias.detach().abs())
-
-
-def _outgoing(reader: Any, count: int) -> Tensor:
-    weight: Any = getattr(reader, "weight_ih_l0" if isinstance(reader, LSTM) else "weight")
-    columns: Tensor = weight.detach().abs().transpose(0, 1).reshape(count, -1)
-    return columns.sum(1)

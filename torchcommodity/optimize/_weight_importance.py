@@ -2,20 +2,18 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from torchcommodity.forecast import Forecaster
 from torchcommodity.opkit.arguments import current_operation, operation, raise_invalid
-from torchcommodity.optimize._batches import batch_loss, raise_empty
+from torchcommodity.optimize._batches import batch_loss, batches_and_loss, raise_empty
 from torchcommodity.optimize._calls import Loss
-from torchcommodity.optimize._forecast_batches import batches_and_loss
 from torchcommodity.optimize._masks import copy_without_masks
 from torchcommodity.optimize._module import restored_mode
-from torchcommodity.optimize._prunable import prunable_weights
 from torchcommodity.optimize._table import format_table
-from torchcommodity.optimize._weights import Weight
+from torchcommodity.optimize._weights import Weight, prunable_weights
 from torchcommodity.training import ModelInputs
 
 
@@ -39,7 +37,7 @@ class WeightImportance:
 
 @operation("weight_importance")
 def weight_importance(
-    model: Any, batches: Iterable[Any] | ModelInputs, loss_fn: Loss | None = None
+    model: nn.Module | Forecaster, batches: Iterable[object] | ModelInputs, loss_fn: Loss | None = None
 ) -> WeightImportance:
     """Gradient-based importance of every weight, and how it changes from batch to batch.
 
@@ -86,7 +84,7 @@ def weight_importance(
 
 
 def weight_gradients(
-    module: nn.Module, weights: list[Weight], batches: Iterable[Any], loss_fn: Loss
+    module: nn.Module, weights: list[Weight], batches: Iterable[object], loss_fn: Loss
 ) -> Iterator[list[Tensor]]:
     """|w dL/dw| of every weight, batch by batch."""
     parameters = [getattr(*weight.owners[0]) for weight in weights]

@@ -1,4 +1,4 @@
-"""The weights of a model: which tensors there are, and which layers own them."""
+"""The weights of a model: which tensors there are, which layers own them, and which are pruned."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -44,7 +44,11 @@ def list_weights(module: nn.Module) -> list[Weight]:
     for path, layer in module.named_modules():
         if "parametrizations" in path.split("."):
             continue
-        for name, key, value in _own_weights(layer):
+        own = [(name, id(x), x.detach()) for name, x in layer.named_parameters(recurse=False)]
+        if parametrize.is_parametrized(layer):
+            for name, originals in layer.get_submodule("parametrizations").named_children():
+                own.append((name, id(next(originals.parameters())), getattr(layer, name).detach()))
+        for name, key, value in own:  # a tied weight has one key
             first = weights.get(key) or Weight(f"{path}.{name}".strip("."), (), value, id(layer) in econometric)
             weights[key] = Weight(first.name, (*first.owners, (layer, name)), first.value, first.econometric)
     return list(weights.values())
@@ -68,10 +72,27 @@ def select_weights(module: nn.Module, verb: str, reason: Callable[[Weight], str]
     return selected
 
 
-def _own_weights(layer: nn.Module) -> list[tuple[str, int, Tensor]]:
-    """Name, identity and value of the weights of one layer; a tied weight has one identity."""
-    own = [(name, id(x), x.detach()) for name, x in layer.named_parameters(recurse=False)]
-    if parametrize.is_parametrized(layer):
-        for name, originals in layer.get_submodule("parametrizations").named_children():
-            own.append((name, id(next(originals.parameters())), getattr(layer, name).detach()))
-    return own
+def prunable_weights(module: nn.Module) -> list[Weight]:
+    """List the weights that are pruned; raise ValueError if there is none or one is not finite."""
+    return select_weights(module, "prune", reason_not_pruned)
+
+
+def reason_not_pruned(weight: Weight) -> str:
+    """Why a weight is not pruned, in words; empty if it is."""
+    if weight.econometric:
+        return "econometric part, calibrated in closed form"
+    if any(isinstance(layer, torch.jit.ScriptModule) for layer in weight.layers):  # it takes no masks
+        return "compiled by torch.jit: script the layer after pruning"
+    if names := [type(part).__name__.lstrip("_") for part in weight.parametrizations]:
+        return "int8" if "Int8" in names else f"parametrized by {', '.join(names)}"
+    if weight.value.dim() < 2:
+        return "one axis: a bias or a scale"
+    if not weight.value.is_floating_point():
+        return f"{str(weight.value.dtype).removeprefix('torch.')}: not floating-point"
+    if any(isinstance(layer, nn.Embedding | nn.EmbeddingBag) for layer in weight.layers):
+        return "embedding: few inputs read each row"
+    if any(isinstance(layer, nn.LayerNorm | nn.RMSNorm) for layer in weight.layers):
+        return "normalization"
+    if any(hasattr(hook, "name") for layer in weight.layers for hook in layer._forward_pre_hooks.values()):
+        return "computed by a hook (torch.nn.utils.weight_norm): remove_weight_norm first"
+    return ""

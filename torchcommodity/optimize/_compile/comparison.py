@@ -30,9 +30,9 @@ class Comparison:
         self.log, self.seconds = CompileLog(), 0.0
         self.rows: dict[str, OutputDifference] = {}
         self.recompilations: list[Recompilation] = []
-        self.examples: dict[str, Any] = {}  # the first batch of each shape
+        self.examples: dict[str, object] = {}  # the first batch of each shape
 
-    def examine(self, batch: Any) -> None:
+    def examine(self, batch: object) -> None:
         """Run the eager model twice: does it write into its batch, is it random or stateful?"""
         trial = copy_batch(batch)
         before = versions(trial)
@@ -45,7 +45,7 @@ class Comparison:
         """Call torch.compile; the code is compiled when the model is called."""
         self.compiled = torch.compile(self.module, **settings)
 
-    def compare(self, batch: Any) -> None:
+    def compare(self, batch: object) -> None:
         """Run both on a batch."""
         shapes, first = describe(batch), not self.examples
         expected = self._values(self._eager, batch)
@@ -82,7 +82,7 @@ class Comparison:
             notes.append(f"{limit} may be reached, from where on the model runs eagerly: pass dynamic=True")
         return notes
 
-    def _round(self, model: Callable[[Any], Any]) -> Callable[[], None]:
+    def _round(self, model: Callable[[object], object]) -> Callable[[], None]:
         def call_all() -> None:
             for batch in self.examples.values():
                 self._call(model, batch)
@@ -91,11 +91,11 @@ class Comparison:
 
         return call_all
 
-    def _values(self, model: Callable[[Any], Any], batch: Any, seed: int = 0) -> dict[str, Tensor]:
+    def _values(self, model: Callable[[object], object], batch: object, seed: int = 0) -> dict[str, Tensor]:
         torch.manual_seed(seed)
         return copy_outputs(self._call(model, batch))
 
-    def _call(self, model: Callable[[Any], Any], batch: Any) -> Any:
+    def _call(self, model: Callable[[object], object], batch: object) -> object:
         """Output; with a loss also the loss and the gradients."""
         inputs, target = split_inputs(self.module, copy_batch(batch) if self.writes else batch, self.loss_fn)
         if self.loss_fn is None:
@@ -108,10 +108,10 @@ class Comparison:
         gradients = {name: parameter.grad for name, parameter in self.module.named_parameters()}
         return {"output": output, "loss": loss, "gradient": gradients}
 
-    def _eager(self, inputs: Any) -> Any:
+    def _eager(self, inputs: object) -> object:
         return call_model(self.module, inputs)
 
-    def _compiled(self, inputs: Any) -> Any:
+    def _compiled(self, inputs: object) -> object:
         if self.cuda:
             torch.compiler.cudagraph_mark_step_begin()
         try:
@@ -121,7 +121,7 @@ class Comparison:
             raise RuntimeError(f"compile: {name} cannot be compiled: {describe_error(error)}") from None
 
 
-def copy_outputs(outputs: Any) -> dict[str, Tensor]:
+def copy_outputs(outputs: object) -> dict[str, Tensor]:
     """Copies of the tensors in outputs by name; the next run of a CUDA graph overwrites the tensors themselves."""
     copies = {}
     for name, x in named_tensors(outputs):

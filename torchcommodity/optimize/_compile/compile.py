@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from contextlib import nullcontext
 from itertools import islice
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import nn
@@ -27,7 +27,7 @@ MOST = 64  # batches that are run
 @operation("compile")
 def compile(
     model: nn.Module | Forecaster,
-    batches: Iterable[Any],
+    batches: Iterable[object],
     *,
     mode: Mode = "default",
     dynamic: bool | None = None,

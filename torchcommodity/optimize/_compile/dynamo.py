@@ -1,7 +1,6 @@
 """What Dynamo records while it compiles: graph breaks, recompilations, errors. All private names of it are here."""
 
 import re
-from typing import Any
 
 import torch._dynamo
 from torch._dynamo.utils import get_compilation_metrics, graph_break_reasons
@@ -27,17 +26,22 @@ class CompileLog:
         new = [x for x in get_compilation_metrics() if id(x) not in self.known]
         self.known |= {id(x) for x in new}
         self.compilations += len(new)
-        return [_recompilation(x, batch) for x in new if getattr(x, "recompile_reason", None)]
+        recompilations = []
+        for x in new:
+            if reason := getattr(x, "recompile_reason", None):
+                function = f"{x.co_name} ({x.co_filename}:{x.co_firstlineno})"
+                guard = re.sub(r"^\d+/\d+: ", "", reason.splitlines()[0]).partition("  #")[0]  # without source and hint
+                recompilations.append(Recompilation(batch, function, guard.strip()))
+        return recompilations
 
     def graph_breaks(self) -> tuple[GraphBreak, ...]:
         """Distinct graph breaks, in order."""
-        return tuple(dict.fromkeys(_graph_break(x) for x in graph_break_reasons[self.breaks :]))
-
-
-def _recompilation(compilation: Any, batch: str) -> Recompilation:
-    function = f"{compilation.co_name} ({compilation.co_filename}:{compilation.co_firstlineno})"
-    guard = re.sub(r"^\d+/\d+: ", "", compilation.recompile_reason.splitlines()[0])
-    return Recompilation(batch, function, guard.partition("  #")[0].strip())  # without source and hint
+        breaks = []
+        for x in graph_break_reasons[self.breaks :]:
+            words, fix = _reason_and_fix(x.reason)
+            location = f"{x.user_stack[-1].filename}:{x.user_stack[-1].lineno}" if x.user_stack else ""
+            breaks.append(GraphBreak(words, location, fix))
+        return tuple(dict.fromkeys(breaks))
 
 
 def compile_limit() -> int:
@@ -52,12 +56,6 @@ def describe_error(error: Exception) -> str:
     reason, fix = _reason_and_fix(text)
     where = f" at {location}" if location else ""
     return f"{reason}{where}. {fix or 'Run it with TORCH_LOGS=+dynamo for the details'}".rstrip(".") + "."
-
-
-def _graph_break(reason: Any) -> GraphBreak:
-    frame = reason.user_stack[-1] if reason.user_stack else None
-    words, fix = _reason_and_fix(reason.reason)
-    return GraphBreak(words, f"{frame.filename}:{frame.lineno}" if frame else "", fix)
 
 
 def _reason_and_fix(text: str) -> tuple[str, str]:

@@ -2,7 +2,9 @@
 
 import json
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from torch import nn
 
 from torchcommodity.optimize._speedup import Speedup
 from torchcommodity.optimize._table import format_table
@@ -38,7 +40,7 @@ class Recompilation(NamedTuple):
 class CompileResult:
     """A compiled model and its measurements; prints as text."""
 
-    model: Any
+    model: nn.Module
     mode: str
     training: bool  # whether forward and backward pass were measured
     batches: tuple[str, ...]  # dtypes and shapes of the distinct batches
@@ -80,5 +82,5 @@ class CompileResult:
         return json.dumps({**fields, "speedup": self.speedup._asdict(), "summary": self.summary}, indent=2)
 
 
-def _count(rows: tuple[Any, ...], noun: str) -> str:
+def _count(rows: tuple[object, ...], noun: str) -> str:
     return f"{len(rows)} {noun}{'' if len(rows) == 1 else 's'}"

@@ -1,6 +1,7 @@
 """Run steps under torch.profiler, with its schedule."""
 
 import warnings
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -16,9 +17,9 @@ from torchcommodity.optimize._steps import versions
 class Measurement(NamedTuple):
     """What was recorded."""
 
-    profiler: Any
+    profiler: torch.profiler.profile
     steps: int  # measured
-    batch: Any  # the last one
+    batch: object  # the last one
     notes: tuple[str, ...]
 
 
@@ -52,7 +53,17 @@ def measure(run: ProfiledStep, source: BatchSource, steps: int, warmup: int, wai
     if measured <= 0:
         rule = f"batches must hold more than the {wait + warmup} of wait and warmup; pass a list, or warmup=0"
         raise_invalid("profile", rule, batches=done)
-    return Measurement(profiler, measured, batch, tuple(_notes(measured, steps, warmup, written)))
+    notes = []
+    if measured < steps:
+        notes.append(f"the iterator of batches ended: {measured} of {steps} steps were measured")
+    if warmup == 0:
+        notes.append("no warm-up: the first measured step contains allocations and initializations")
+    if written:
+        names = ", ".join(written)
+        notes.append(
+            f"the step writes into its batch ({names}): a batch that comes again has other values; clone it in forward"
+        )
+    return Measurement(profiler, measured, batch, tuple(notes))
 
 
 def peak_bytes(profiler: Any, cuda: bool = False) -> int:
@@ -65,22 +76,8 @@ def peak_bytes(profiler: Any, cuda: bool = False) -> int:
     return int(peak)
 
 
-def call_peak_bytes(call: Any, inputs: tuple[Any, ...]) -> int:
+def call_peak_bytes(call: Callable[..., object], inputs: tuple[object, ...]) -> int:
     """Peak memory of a call in addition to inputs and weights."""
     with torch.profiler.profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
         call(*inputs)
     return peak_bytes(profiler)
-
-
-def _notes(measured: int, steps: int, warmup: int, written: list[str]) -> list[str]:
-    notes = []
-    if measured < steps:
-        notes.append(f"the iterator of batches ended: {measured} of {steps} steps were measured")
-    if warmup == 0:
-        notes.append("no warm-up: the first measured step contains allocations and initializations")
-    if written:
-        notes.append(
-            f"the step writes into its batch ({', '.join(written)}): a batch that comes again has other values; clone "
-            f"it in forward"
-        )
-    return notes

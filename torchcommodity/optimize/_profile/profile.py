@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import nn
@@ -26,7 +25,7 @@ PathLike = str | Path
 @operation("profile")
 def profile(
     model: nn.Module | Forecaster,
-    batches: Iterable[Any],
+    batches: Iterable[object],
     *,
     loss_fn: Loss | None = None,
     optimizer: torch.optim.Optimizer | None = None,
@@ -99,7 +98,7 @@ def profile(
     return result
 
 
-def _check_optimizer(module: nn.Module, loss_fn: Loss | None, optimizer: Any) -> None:
+def _check_optimizer(module: nn.Module, loss_fn: Loss | None, optimizer: object) -> None:
     if optimizer is None:
         return
     if not isinstance(optimizer, torch.optim.Optimizer):

@@ -4,9 +4,9 @@ import re
 import tempfile
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 from torch._C._profiler import _ExperimentalConfig
+from torch.autograd.profiler_util import FunctionEvent
 from torch.profiler import ProfilerActivity, profile
 
 from torchcommodity.data import write_atomic
@@ -17,7 +17,7 @@ FRAME = re.compile(r"(.*)\((\d+)\): (.*)")
 OWN = re.compile(r"torchcommodity/optimize/(_calls|_module|_steps|_profile/step)\.py")
 
 
-def record_stacks(run: ProfiledStep, batch: Any) -> list[Any]:
+def record_stacks(run: ProfiledStep, batch: object) -> list[FunctionEvent]:
     """Operators of one more step, with their Python stacks; recording them takes time, so it is a step of its own."""
     with profile(
         activities=[ProfilerActivity.CPU],
@@ -29,7 +29,7 @@ def record_stacks(run: ProfiledStep, batch: Any) -> list[Any]:
     return [event for event in profiler.events() or [] if _frames_of_step(event.stack or [])]
 
 
-def locations(events: list[Any]) -> dict[tuple[str, str], str]:
+def locations(events: list[FunctionEvent]) -> dict[tuple[str, str], str]:
     """For each operator and its shapes, the place of the user's code that costs most."""
     times: dict[tuple[str, str], Counter[str]] = {}
     for event in events:
@@ -55,7 +55,7 @@ def _frames_of_step(stack: list[str]) -> list[str]:
     return stack[:end]
 
 
-def write_stacks(events: list[Any], path: str | Path) -> None:
+def write_stacks(events: list[FunctionEvent], path: str | Path) -> None:
     """Write folded stacks, "outer;inner;operator microseconds" per line."""
     times = Counter[str]()
     for event in events:
@@ -64,7 +64,7 @@ def write_stacks(events: list[Any], path: str | Path) -> None:
     write_atomic(path, "".join(f"{stack} {time}\n" for stack, time in times.items() if time).encode())
 
 
-def write_trace(profiler: Any, path: str | Path) -> None:
+def write_trace(profiler: profile, path: str | Path) -> None:
     """Write the trace whole, or not at all."""
     with tempfile.TemporaryDirectory() as folder:
         temporary = Path(folder, Path(path).name)

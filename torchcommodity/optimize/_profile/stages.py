@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import AbstractContextManager, contextmanager
 
 import torch
 from torch import nn
 from torch.autograd.profiler import record_function
+from torch.autograd.profiler_util import FunctionEvent
+from torch.utils.hooks import RemovableHandle
 
 from torchcommodity.models import Har
 from torchcommodity.optimize._steps import device_of
@@ -22,7 +23,7 @@ class Stages:
     """Records stages of a module as events of the profiler. A layer inside another stage's layer belongs to that."""
 
     def __init__(self, module: nn.Module) -> None:
-        self.module, self.active = module, list[Any]()
+        self.module, self.active = module, list[AbstractContextManager[None] | None]()
         self.cuda = device_of(module).type == "cuda"
 
     @contextmanager
@@ -52,20 +53,20 @@ class Stages:
             if isinstance(har, Har):
                 del har.forward, har.quantiles
 
-    def _hook(self, layer: nn.Module, name: str) -> list[Any]:
-        def enter(*_: Any) -> None:
+    def _hook(self, layer: nn.Module, name: str) -> list[RemovableHandle]:
+        def enter(*_: object) -> None:
             self.active.append(None if any(self.active) else self.record(name))
             if self.active[-1] is not None:
                 self.active[-1].__enter__()
 
-        def leave(*_: Any) -> None:
+        def leave(*_: object) -> None:
             if self.active and (stage := self.active.pop()) is not None:
                 stage.__exit__(None, None, None)
 
         return [layer.register_forward_pre_hook(enter), layer.register_forward_hook(leave, always_call=True)]
 
-    def _wrap(self, name: str, function: Callable[..., Any]) -> Any:
-        def wrapper(*args: Any, **kwargs: Any) -> Any:
+    def _wrap(self, name: str, function: Callable[..., object]) -> Callable[..., object]:
+        def wrapper(*args: object, **kwargs: object) -> object:
             with self.record(name):
                 return function(*args, **kwargs)
 
@@ -88,7 +89,7 @@ def stage_layers(module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
             yield name, layer
 
 
-def stage_shares(events: list[Any], total: float, names: list[str]) -> dict[str, float]:
+def stage_shares(events: list[FunctionEvent], total: float, names: list[str]) -> dict[str, float]:
     """Share of the time per stage, in order of `names`; the rest is `OTHER`."""
     recorded = Counter[str]()
     for event in events:

@@ -1,7 +1,6 @@
 """One step of a model: forward pass, or forward, loss, backward and optimizer step; and the batches of the steps."""
 
 from collections.abc import Iterable
-from typing import Any
 
 import torch
 from torch import nn
@@ -22,7 +21,7 @@ class ProfiledStep:
         self.module, self.loss_fn, self.optimizer = module, loss_fn, optimizer
         self.stages, self.device = Stages(module), device_of(module)
 
-    def __call__(self, batch: Any) -> None:
+    def __call__(self, batch: object) -> None:
         if self.device.type != "cpu":
             with self.stages.record(COPY):
                 batch = to_device(batch, self.device)
@@ -50,11 +49,11 @@ class ProfiledStep:
 class BatchSource:
     """Batches one by one: a list or DataLoader starts again at its end, an iterator does not."""
 
-    def __init__(self, batches: Iterable[Any]) -> None:
+    def __init__(self, batches: Iterable[object]) -> None:
         check_iterable(batches)
         self.batches, self.iterator = batches, iter(batches)
 
-    def next(self) -> Any:
+    def next(self) -> object:
         """The next batch, or END."""
         batch = next(self.iterator, END)
         if batch is END and self.iterator is not self.batches:

@@ -1,11 +1,11 @@
 """Sum the events of the profiler to the costs of a step."""
 
 from collections.abc import Mapping
-from typing import Any
 
-from torchcommodity.optimize._profile.costs import IDLE, PYTHON, WAITING, OperatorCost
+from torch.autograd.profiler_util import FunctionEvent
+
 from torchcommodity.optimize._profile.measure import Measurement, peak_bytes
-from torchcommodity.optimize._profile.result import Profile
+from torchcommodity.optimize._profile.result import IDLE, PYTHON, WAITING, OperatorCost, Profile
 from torchcommodity.optimize._profile.stages import (
     BACKWARD,
     COPY,
@@ -48,9 +48,9 @@ def summarize(run: ProfiledStep, measurement: Measurement, locations: Location, 
 
 
 def _operator_costs(
-    measurement: Measurement, events: list[Any], total: float, locations: Location, cuda: bool
+    measurement: Measurement, events: list[FunctionEvent], total: float, locations: Location, cuda: bool
 ) -> tuple[OperatorCost, ...]:
-    groups: dict[tuple[str, str], list[Any]] = {}
+    groups: dict[tuple[str, str], list[FunctionEvent]] = {}
     for event in events:
         # kernels are counted with the operator that launched them
         if event.device_type.name == "CPU" and not event.is_user_annotation and not event.name.startswith("["):
@@ -72,17 +72,17 @@ def _operator_costs(
     return tuple(sorted(costs, key=lambda cost: -cost.microseconds))
 
 
-def _allocated(event: Any, cuda: bool) -> int:
+def _allocated(event: FunctionEvent, cuda: bool) -> int:
     """Bytes allocated minus freed by an operator, with the memory that it takes by `aten::empty` and similar."""
     own = event.self_device_memory_usage if cuda else event.self_cpu_memory_usage
     return int(own) + sum(_allocated(child, cuda) for child in event.cpu_children if child.name in ALLOCATORS)
 
 
-def _allocates_for_another(event: Any) -> bool:
+def _allocates_for_another(event: FunctionEvent) -> bool:
     parent = event.cpu_parent
     return event.name in ALLOCATORS and parent is not None and not parent.is_user_annotation
 
 
-def _inside(event: Any) -> float:
+def _inside(event: FunctionEvent) -> float:
     """Microseconds of operators in an event."""
     return sum(map(_inside, event.cpu_children)) if event.is_user_annotation else float(event.cpu_time_total)
