@@ -38,40 +38,14 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "Forecaster",
-    "Panel",
-    "__version__",
-    "backtest",
-    "batch",
-    "charts",
-    "cli",
-    "data",
-    "export",
-    "fit",
-    "forecast",
-    "losses",
-    "models",
-    "nn",
-    "opkit",
-    "ops",
-    "optimize",
-    "portfolio",
-    "predict",
-    "read",
-    "report",
-    "risk",
-    "scenarios",
-    "scoreboard",
-    "serve",
-    "to_panel",
-    "training",
-]
-
 _MODULES = {
+    "": [
+        "__version__", "batch", "charts", "cli", "data", "export", "forecast", "losses", "models", "nn", "opkit",
+        "ops", "optimize", "portfolio", "report", "risk", "scenarios", "scoreboard", "serve", "training"
+    ],
     "data": ["Panel", "read", "to_panel"],
     "forecast": ["Forecaster", "backtest", "fit", "predict"],
-}
+}  # fmt: skip
 
 if not TYPE_CHECKING:  # type checkers would allow any name
-    __getattr__, __dir__ = _lazy.lazy_names(__name__, _MODULES)
+    __all__, __getattr__, __dir__ = _lazy.lazy_names(__name__, _MODULES)

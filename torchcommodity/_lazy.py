@@ -7,30 +7,31 @@ from importlib import import_module
 
 def lazy_names(
     package: str, modules: Mapping[str, Sequence[str]]
-) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` of a package (PEP 562) whose names are imported when they are first used.
+) -> tuple[list[str], Callable[[str], object], Callable[[], list[str]]]:
+    """`__all__`, `__getattr__` and `__dir__` of a package (PEP 562) whose names are imported when they are first used.
 
     The package imports the same names under `if TYPE_CHECKING:`, where type checkers and editors read them.
 
     Args:
         package: Name of the package.
-        modules: Module, relative to the package, and its names. Other names in `__all__` are modules of the package.
+        modules: Module, relative to the package, and its names; "" for modules of the package, and for names in it.
 
     Example:
         >>> from torchcommodity import data
-        >>> getter, _ = lazy_names("torchcommodity.data", {"_core.panel": ["Panel"]})
-        >>> getter("Panel") is data.Panel
-        True
+        >>> names, getter, _ = lazy_names("torchcommodity.data", {"_core.panel": ["Panel"]})
+        >>> names, getter("Panel") is data.Panel
+        (['Panel'], True)
     """
     module_of = {name: module for module, names in modules.items() for name in names}
+    exports = sorted(module_of, key=lambda name: (not name.isupper(), name.islower(), name))
 
     def get(name: str) -> object:
-        if name in module_of:
-            value: object = getattr(import_module(f"{package}.{module_of[name]}"), name)
-            setattr(sys.modules[package], name, value)  # the next access does not come here
-            return value
-        if name not in sys.modules[package].__all__:
+        if name not in module_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return import_module(f"{package}.{name}")
+        if not module_of[name]:
+            return import_module(f"{package}.{name}")
+        value: object = getattr(import_module(f"{package}.{module_of[name]}"), name)
+        setattr(sys.modules[package], name, value)  # the next access does not come here
+        return value
 
-    return get, lambda: list(sys.modules[package].__all__)
+    return exports, get, lambda: list(exports)

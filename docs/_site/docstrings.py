@@ -42,6 +42,8 @@ class ShapeComments(griffe.Extension):
                 attr.parent.set_member(attr.name, _as_function(attr, operator))
 
     def on_module(self, *, mod: griffe.Module, **_: Any) -> None:
+        if "_MODULES" in mod.members:  # a package that imports its names on first use, and makes `__all__` of them
+            mod.exports = list(importlib.import_module(mod.path).__all__)
         if mod.docstring:
             mod.docstring.value = _sections(mod.docstring.value)
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from torchcommodity.serve import dashboard as dashboard
     from torchcommodity.serve import http as http
 
-__all__ = ["dashboard", "http"]
+_MODULES = {"": ["dashboard", "http"]}
 
 if not TYPE_CHECKING:  # type checkers would allow any name
-    __getattr__, __dir__ = _lazy.lazy_names(__name__, {})
+    __all__, __getattr__, __dir__ = _lazy.lazy_names(__name__, _MODULES)

@@ -12,12 +12,6 @@ if TYPE_CHECKING:
     from torchcommodity.serve.dashboard._document import make_document as make_document
     from torchcommodity.serve.dashboard._model_card import empty_document as empty_document
 
-__all__ = [
-    "Dashboard",
-    "empty_document",
-    "make_document",
-]
-
 _MODULES = {
     "_cached_dashboard": ["Dashboard"],
     "_document": ["make_document"],
@@ -25,4 +19,4 @@ _MODULES = {
 }
 
 if not TYPE_CHECKING:  # type checkers would allow any name
-    __getattr__, __dir__ = _lazy.lazy_names(__name__, _MODULES)
+    __all__, __getattr__, __dir__ = _lazy.lazy_names(__name__, _MODULES)

@@ -16,15 +16,6 @@ if TYPE_CHECKING:
     from torchcommodity.serve.http._storage import local_artifact as local_artifact
     from torchcommodity.serve.http._tokens import Tokens as Tokens
 
-__all__ = [
-    "Limits",
-    "Routes",
-    "Tokens",
-    "local_artifact",
-    "redirect_stderr",
-    "serve",
-]
-
 _MODULES = {
     "_app": ["Routes"],
     "_limits": ["Limits"],
@@ -35,4 +26,4 @@ _MODULES = {
 }
 
 if not TYPE_CHECKING:  # type checkers would allow any name
-    __getattr__, __dir__ = _lazy.lazy_names(__name__, _MODULES)
+    __all__, __getattr__, __dir__ = _lazy.lazy_names(__name__, _MODULES)
