@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from torchcommodity import data
-from torchcommodity.data._quality.prices import StackedPrices, series_findings
 from torchcommodity.opkit import MetadataTensor
 
 SYMBOLS = ("WTI", "BRENT", "HENRY_HUB", "PROPANE_MB")
@@ -82,10 +81,9 @@ def test_compare_without_training_judges_moves_only(panel: data.Panel) -> None:
     assert [finding.kind for finding in data.compare_with_training(with_prices(panel, prices), ())] == ["large move"]
 
 
-def test_suspects_are_all_symbols_with_findings() -> None:
+def test_findings_of_a_symbol_do_not_depend_on_the_others() -> None:
     panel = data.embedded(data.embedded_symbols()).between("2008-01-01", "2012-12-31").drop_empty_rows()
-    random, clock = np.random.default_rng(0), np.busday_count(panel.dates[0], panel.dates)
-    suspected = reported = 0
+    random, reported = np.random.default_rng(0), 0
     for _ in range(20):
         prices = panel.values.plain().numpy().copy()
         for column in range(0, prices.shape[1], 2):
@@ -95,11 +93,10 @@ def test_suspects_are_all_symbols_with_findings() -> None:
             prices[block, column] = [prices[row, column], np.nan, 7 * prices[row, column], 1e10, 0][kind]
             if kind == 4:
                 prices[block, column] = prices[block.start - 60 : block.stop - 60, column]
-        suspects = StackedPrices.of(prices).suspects(clock, 10)
-        for column, suspect in enumerate(suspects):
-            rows = np.flatnonzero(~np.isnan(prices[:, column]))
-            has_findings = any(series_findings(prices[rows, column], clock[rows], panel.dates[rows], 10))
-            assert suspect or not has_findings
-            suspected, reported = suspected + suspect, reported + has_findings
+        together = data.inspect_prices(prices, panel.dates, panel.symbols)
+        for column, symbol in enumerate(panel.symbols):
+            alone = data.inspect_prices(prices[:, [column]], panel.dates, [symbol])
+            found = [finding for finding in together if finding.symbol == symbol and finding.kind != "ended"]
+            assert found == [finding for finding in alone if finding.symbol == symbol]
+            reported += bool(found)
     assert reported > 60
-    assert suspected < 1.2 * reported

@@ -11,15 +11,33 @@ from torchcommodity.data._core.calendar import Frequency, frequency_mismatch, la
 from torchcommodity.data._core.errors import Finding, make_finding
 from torchcommodity.data._core.prices import Array
 
-# of hashes of 2, 4, 8 and 16 prices: odd numbers of 64 bits; a block of `series.BLOCK` prices has 16
+LONG_GAP = 10  # business days; a slower series (monthly) is measured against its own step
+SLOW_STEP = 3  # times the median step of the series
+STALE_RUN = {"daily": 10, "weekly": 8, "monthly": 6}  # equal prices in a row
+FROZEN_RUN = 5  # equal prices at the end
+JUMP = 5.0  # factor, up or down; the largest of 146 real daily and monthly series is 4.4
+SLIP_ROWS = 5  # longest decimal slip
+SLIP_FACTOR = 1.25  # from 10, 100 or 1000; and, twice that, from the price before to the price after
+FEW_CHANGES = 0.5  # share of unchanged prices
+MIN_MOVES = 50  # moves or prices from which a share is told
+BOTH_SIGNS = 0.2  # least share of negative, and of positive, values of returns
+MEMORY = 0.5  # first autocorrelation of levels: returns are below, prices and spreads far above
+BLOCK = 20  # prices that are repeated in a block
+EXTREME = 1e9  # a magnitude at or above, or at or below its inverse
+MIN_EQUAL = 20  # equal prices of two symbols
+
+# of hashes of 2, 4, 8, 16 and 20 prices: odd numbers of 64 bits
 MULTIPLIERS = np.array(
-    [0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93], dtype=np.uint64
+    [0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93, 0xA0761D6478BD642F],
+    dtype=np.uint64,
 )
 
 
 @dataclass(frozen=True, eq=False)
 class StackedPrices:
-    """The positive prices of N symbols, one symbol after the other.
+    """The prices of N symbols without the missing ones, one symbol after the other.
+
+    Each rule is tested in all of them at once: nearly every panel has few findings, and many symbols.
 
     Args:
         prices: (P,) prices.
@@ -37,10 +55,19 @@ class StackedPrices:
     def of(cls, prices: Array) -> "StackedPrices":
         """Stack the columns of prices `(T, N)`."""
         by_symbol = np.ascontiguousarray(prices.T)
-        positive = by_symbol > 0
-        columns, rows = np.divmod(np.flatnonzero(positive), len(prices))
-        ends = np.concatenate([[0], np.cumsum(np.count_nonzero(positive, axis=1))])
-        return cls(by_symbol[positive], rows, columns, ends)
+        present = ~np.isnan(by_symbol)
+        columns, rows = np.divmod(np.flatnonzero(present), len(prices))
+        ends = np.concatenate([[0], np.cumsum(np.count_nonzero(present, axis=1))])
+        return cls(by_symbol[present], rows, columns, ends)
+
+    @cached_property
+    def positive(self) -> "StackedPrices":
+        """The positive prices."""
+        mask = self.prices > 0
+        if mask.all():
+            return self
+        ends = np.concatenate([[0], np.cumsum(mask)])[self.ends]
+        return StackedPrices(self.prices[mask], self.rows[mask], self.columns[mask], ends)
 
     @cached_property
     def inside(self) -> Array:
@@ -56,88 +83,63 @@ class StackedPrices:
 
     @cached_property
     def last(self) -> Array:
-        """`(N,)` the last positive price of each symbol; NaN without any."""
+        """`(N,)` the last price of each symbol; NaN without any."""
         last = np.full(len(self.ends) - 1, np.nan)
         some = np.diff(self.ends) > 0
         last[some] = self.prices[self.ends[1:][some] - 1]
         return last
 
-    def suspects(self, clock: Array, stale: int) -> Array:
-        """Mask `(N,)` of the symbols of which `series_findings` may report anything but nonpositive prices.
-
-        Only the cheap part of each rule is tested: a symbol outside the mask has no finding, one inside may have.
-        """
-        if len(self.prices) < 2:
-            return np.diff(self.ends) > 0
-        longest = max(LONG_GAP, SLOW_STEP * int(np.diff(clock).min(initial=LONG_GAP)))  # not above that of any symbol
-        late = (np.diff(clock[self.rows]) > longest) & self.inside
-        extreme = (self.prices >= EXTREME) | (self.prices <= 1 / EXTREME)
-        mask = self._with_runs(stale)
-        mask[self.columns[1:][late | (self.factors >= JUMP * (1 - 1e-12))]] = True
-        mask[self.columns[extreme]] = True
-        mask[self.columns[self._repeats()]] = True
-        return mask
-
-    def _with_runs(self, stale: int) -> Array:
-        """Symbols with a long run of equal prices, one at the end, or many equal neighbors."""
-        unchanged = (self.prices[1:] == self.prices[:-1]) & self.inside
-        count = np.concatenate([[0, 0], np.cumsum(unchanged)])  # before each price, and at the end
-        first, last = self.ends[:-1], self.ends[1:]
-        many = count[last] - count[first] > FEW_CHANGES * np.maximum(last - first - 1, MIN_MOVES - 1)
-        mask: Array = many | (count[last] - count[np.maximum(last - FROZEN_RUN + 1, 0)] == FROZEN_RUN - 1)
-        in_run = count[stale - 1 :] - count[: 1 - stale] == stale - 1
-        mask[self.columns[np.flatnonzero(in_run)]] = True
-        return mask
-
-    def _repeats(self) -> Array:
-        """Prices from which a block of 16 is found again in the same symbol, by a hash."""
-        hashes = self.prices.view(np.uint64) + self.columns.astype(np.uint64) * MULTIPLIERS[0]
-        for level, multiplier in enumerate(MULTIPLIERS):
-            hashes = hashes[: -(2**level)] * multiplier + hashes[2**level :]
-        ordered = np.sort(hashes)
-        repeated = ordered[1:][ordered[1:] == ordered[:-1]]  # empty for nearly every panel
-        return np.flatnonzero(np.isin(hashes, repeated)) if repeated.size else repeated.astype(np.int64)
-
-
-LONG_GAP = 10  # business days; a slower series (monthly) is measured against its own step
-SLOW_STEP = 3  # times the median step of the series
-STALE_RUN = {"daily": 10, "weekly": 8, "monthly": 6}  # equal prices in a row
-FROZEN_RUN = 5  # equal prices at the end
-JUMP = 5.0  # factor, up or down; the largest of 146 real daily and monthly series is 4.4
-SLIP_ROWS = 5  # longest decimal slip
-SLIP_FACTOR = 1.25  # from 10, 100 or 1000; and, twice that, from the price before to the price after
-FEW_CHANGES = 0.5  # share of unchanged prices
-MIN_MOVES = 50  # moves or prices from which a share is told
-BOTH_SIGNS = 0.2  # least share of negative, and of positive, values of returns
-MEMORY = 0.5  # first autocorrelation of levels: returns are below, prices and spreads far above
-BLOCK = 20  # prices that are repeated in a block
-EXTREME = 1e9  # a magnitude at or above, or at or below its inverse
+    def part(self, column: int) -> slice:
+        """The prices of a symbol."""
+        return slice(int(self.ends[column]), int(self.ends[column + 1]))
 
 
 class Occurrence(NamedTuple):
-    """A finding within one symbol; `row` counts its prices, -1 = the whole series."""
+    """A finding within one symbol, the number `column`; `row` of the panel, -1 = the whole series."""
 
     kind: str
+    column: int
     row: int
     value: str
 
 
-def series_findings(prices: Array, clock: Array, dates: Array, stale: int) -> Iterator[Occurrence]:
-    """All findings of one symbol, in the order of the table in `inspect`; `stale` equal prices in a row are one."""
+def series_findings(stacked: StackedPrices, dates: Array, clock: Array, stale: int) -> Iterator[Occurrence]:
+    """All findings within single symbols, rule by rule, in the order of the table in `inspect`.
+
+    Args:
+        stacked: prices of all symbols.
+        dates: `(T,)` dates of the rows.
+        clock: `(T,)` business days to each row.
+        stale: equal prices in a row that are a finding.
+    """
+    prices, rows, columns = stacked.prices, stacked.rows, stacked.columns
     if not prices.size:
         return
-    for row in np.flatnonzero(prices <= 0):
-        yield Occurrence("nonpositive", int(row), f"{prices[row]:g}")
     magnitude = np.abs(prices)
-    for row in np.flatnonzero((magnitude >= EXTREME) | ((magnitude > 0) & (magnitude <= 1 / EXTREME))):
-        yield Occurrence("extreme price", int(row), f"{prices[row]:g}")
-    steps = np.diff(clock)
-    for row in np.flatnonzero(steps > longest_step(clock)):
-        yield Occurrence("gap", int(row + 1), f"{steps[row]} business days since {dates[row]}")
-    yield from _runs(prices, dates, stale)
-    yield from _jumps(prices)
-    yield from _repeated_blocks(prices, dates)
-    yield from _returns(prices)
+    for kind, mask in {
+        "nonpositive": prices <= 0,
+        "extreme price": (magnitude >= EXTREME) | ((magnitude > 0) & (magnitude <= 1 / EXTREME)),
+    }.items():
+        for n in np.flatnonzero(mask).tolist():
+            yield Occurrence(kind, int(columns[n]), int(rows[n]), f"{prices[n]:g}")
+    yield from _gaps(stacked, dates, clock)
+    yield from _runs(stacked, dates, stale)
+    yield from _jumps(stacked.positive)
+    yield from _repeated_blocks(stacked, dates)
+    yield from _returns(stacked)
+
+
+def _gaps(stacked: StackedPrices, dates: Array, clock: Array) -> Iterator[Occurrence]:
+    """Long steps between two prices of a symbol."""
+    rows = stacked.rows
+    steps = np.diff(clock[rows])
+    long = np.flatnonzero((steps > LONG_GAP) & stacked.inside)
+    columns = stacked.columns[long]
+    for column in np.unique(columns).tolist():
+        limit = longest_step(clock[rows[stacked.part(column)]])
+        own = long[columns == column]
+        for n in own[steps[own] > limit].tolist():
+            yield Occurrence("gap", column, int(rows[n + 1]), f"{steps[n]} business days since {dates[rows[n]]}")
 
 
 def longest_step(clock: Array) -> float:
@@ -145,91 +147,101 @@ def longest_step(clock: Array) -> float:
     return max(LONG_GAP, SLOW_STEP * float(np.median(np.diff(clock)))) if len(clock) > 1 else LONG_GAP
 
 
-def _runs(prices: Array, dates: Array, stale: int) -> Iterator[Occurrence]:
+def _runs(stacked: StackedPrices, dates: Array, stale: int) -> Iterator[Occurrence]:
     """Equal prices: most of all, long runs, or one at the end that is longer than all before it."""
-    changes = prices[1:] != prices[:-1]
-    starts = np.flatnonzero(np.concatenate([[True], changes]))
-    lengths = np.diff(np.append(starts, prices.size))
-    if len(changes) >= MIN_MOVES and 0 < changes.mean() < 1 - FEW_CHANGES:
-        yield Occurrence("few changes", -1, f"{1 - changes.mean():.0%} of the prices equal the one before")
-        return
-    frozen = len(starts) > 1 and lengths[-1] >= FROZEN_RUN and lengths[-1] > lengths[:-1].max()
-    for run in np.flatnonzero(lengths[:-1] >= stale if frozen else lengths >= stale):
+    prices, rows, N = stacked.prices, stacked.rows, len(stacked.ends) - 1
+    equal = np.flatnonzero((prices[1:] == prices[:-1]) & stacked.inside)  # to the next one
+    moves = np.diff(stacked.ends) - 1
+    changes = moves - np.bincount(stacked.columns[equal], minlength=N)
+    share = changes / np.maximum(moves, 1)
+    few = (moves >= MIN_MOVES) & (share > 0) & (share < 1 - FEW_CHANGES)
+    for column in np.flatnonzero(few).tolist():
+        yield Occurrence("few changes", column, -1, f"{1 - share[column]:.0%} of the prices equal the one before")
+    # runs of at least two equal prices; those of two symbols are apart
+    is_first = np.diff(equal, prepend=-2) > 1
+    starts, lengths = equal[is_first], np.diff(np.append(np.flatnonzero(is_first), equal.size)) + 1
+    columns = stacked.columns[starts]
+    frozen = (lengths >= FROZEN_RUN) & (starts + lengths == stacked.ends[columns + 1]) & (changes[columns] > 0)
+    for run in np.flatnonzero(frozen).tolist():
+        frozen[run] = lengths[run] > lengths[:run][columns[:run] == columns[run]].max(initial=1)
+    for run in np.flatnonzero((frozen | (lengths >= stale)) & ~few[columns]).tolist():
         start, length = starts[run], lengths[run]
-        last = dates[start + length - 1]
-        yield Occurrence("stale", int(start), f"{length} equal prices {prices[start]:g} to {last}")
-    if frozen:
-        value = f"the last {lengths[-1]} prices equal {prices[-1]:g}, the longest such run"
-        yield Occurrence("frozen", int(starts[-1]), value)
+        kind, value = "stale", f"{length} equal prices {prices[start]:g} to {dates[rows[start + length - 1]]}"
+        if frozen[run]:
+            kind, value = "frozen", f"the last {length} prices equal {prices[start]:g}, the longest such run"
+        yield Occurrence(kind, int(columns[run]), int(rows[start]), value)
 
 
-def _jumps(prices: Array) -> Iterator[Occurrence]:
+def _jumps(positive: StackedPrices) -> Iterator[Occurrence]:
     """Large moves between positive prices; two that take a price to a power of ten and back are a decimal slip."""
-    positive = np.flatnonzero(prices > 0)
-    logs = np.log10(prices[positive])
-    moves = np.flatnonzero(np.abs(np.diff(logs)) >= np.log10(JUMP) * (1 - 1e-12)).tolist()
+    prices, columns = positive.prices, positive.columns
+    moves = np.flatnonzero(positive.factors >= JUMP * (1 - 1e-12)).tolist()
     while moves:
         move = moves.pop(0)
-        before, after = positive[move], positive[move + 1]
-        if moves and _is_slip(logs, move, moves[0]):
-            rows = moves.pop(0) - move
-            words = f"{prices[after]:g} after {prices[before]:g}" + (f", {rows} rows" if rows > 1 else "")
-            yield Occurrence("decimal slip", int(after), words)
-        else:
-            words = f"{prices[after]:g} after {prices[before]:g}{_power_of_ten(logs[move + 1] - logs[move])}"
-            yield Occurrence("jump", int(after), words)
+        kind, words = "jump", f"{prices[move + 1]:g} after {prices[move]:g}"
+        if moves and columns[moves[0]] == columns[move] and _is_slip(prices[move : moves[0] + 2]):
+            length = moves.pop(0) - move
+            kind, words = "decimal slip", words + (f", {length} rows" if length > 1 else "")
+        else:  # a factor of about 10, 100 or 1000 that no later price takes back
+            factor = float(np.log10(prices[move + 1]) - np.log10(prices[move]))
+            power = round(factor)
+            if 1 <= abs(power) <= 3 and abs(factor - power) <= np.log10(SLIP_FACTOR):
+                words += f", about {10.0**power:g} times; check the decimal point"
+        yield Occurrence(kind, int(columns[move]), int(positive.rows[move + 1]), words)
 
 
-def _power_of_ten(factor: float) -> str:
-    """What to check after a jump by about 10, 100 or 1000 that no later price takes back; the factor as a logarithm."""
-    power = round(float(factor))
-    if not 1 <= abs(power) <= 3 or abs(factor - power) > np.log10(SLIP_FACTOR):
-        return ""
-    return f", about {10.0**power:g} times; check the decimal point"
-
-
-def _is_slip(logs: Array, move: int, back: int) -> bool:
-    """Whether prices `move + 1` to `back` are about 10, 100 or 1000 times those around them, or the inverse."""
-    factor = logs[move + 1 : back + 1] - (logs[move] + logs[back + 1]) / 2
+def _is_slip(prices: Array) -> bool:
+    """Whether all but the first and the last price are about 10, 100 or 1000 times those two, or the inverse."""
+    if len(prices) - 2 > SLIP_ROWS:
+        return False
+    before, *slip, after = np.log10(prices)
+    factor = np.array(slip) - (before + after) / 2
     power = round(float(factor[0]))
     near = np.abs(factor - power).max() <= 1.5 * np.log10(SLIP_FACTOR)
-    returns = abs(logs[back + 1] - logs[move]) <= 2 * np.log10(SLIP_FACTOR)
-    return bool(back - move <= SLIP_ROWS and 1 <= abs(power) <= 3 and near and returns)
+    returns = abs(after - before) <= 2 * np.log10(SLIP_FACTOR)
+    return bool(1 <= abs(power) <= 3 and near and returns)
 
 
-def _repeated_blocks(prices: Array, dates: Array) -> Iterator[Occurrence]:
+def _repeated_blocks(stacked: StackedPrices, dates: Array) -> Iterator[Occurrence]:
     """Blocks of `BLOCK` prices, at least half of them changes, that are found a second time in the series."""
+    prices, rows, columns = stacked.prices, stacked.rows, stacked.columns
     if prices.size < 2 * BLOCK:
         return
-    # a hash of each window: integers of 64 bits that wrap around, so that equal windows have equal hashes
-    bits = np.ascontiguousarray(prices).view(np.uint64)
-    weights = np.random.default_rng(0).integers(1, 2**63, BLOCK, dtype=np.uint64) | np.uint64(1)
-    windows = np.lib.stride_tricks.sliding_window_view(bits, BLOCK) @ weights
-    moving = np.convolve(prices[1:] != prices[:-1], np.ones(BLOCK - 1), "valid") >= BLOCK / 2
-    rows = np.flatnonzero(moving)
-    if not (np.diff(np.sort(windows[rows])) == 0).any():  # nearly every series; a sort is faster than `unique`
+    # a hash of each block: integers of 64 bits that wrap around; equal blocks of one symbol have equal hashes
+    hashes = prices.view(np.uint64) + columns.astype(np.uint64) * MULTIPLIERS[0]
+    for shift, multiplier in zip((1, 2, 4, 8, 4), MULTIPLIERS):
+        hashes = hashes[:-shift] * multiplier + hashes[shift:]
+    ordered = np.sort(hashes)
+    repeated = ordered[1:][ordered[1:] == ordered[:-1]]
+    if not repeated.size:  # nearly every panel
         return
-    _, first, inverse = np.unique(windows[rows], return_index=True, return_inverse=True)
-    repeated = np.flatnonzero(rows - rows[first[inverse]] >= BLOCK) if rows.size else rows
+    changes = np.concatenate([[0], np.cumsum(prices[1:] != prices[:-1])])
+    is_moving = changes[BLOCK - 1 :] - changes[: 1 - BLOCK] >= BLOCK / 2
+    is_block = is_moving & (columns[BLOCK - 1 :] == columns[: 1 - BLOCK]) & np.isin(hashes, repeated)
+    first: dict[int, int] = {}
     last = -BLOCK
-    for row, copied in zip(rows[repeated], rows[first[inverse]][repeated]):
-        if row - last >= BLOCK and np.array_equal(prices[row : row + BLOCK], prices[copied : copied + BLOCK]):
-            yield Occurrence("repeated block", int(row), f"{BLOCK} prices as from {dates[copied]}")
-            last = row
+    for n in np.flatnonzero(is_block).tolist():
+        copied = first.setdefault(int(hashes[n]), n)
+        is_apart = n - copied >= BLOCK and n - last >= BLOCK
+        if is_apart and np.array_equal(prices[n : n + BLOCK], prices[copied : copied + BLOCK]):
+            words = f"{BLOCK} prices as from {dates[rows[copied]]}"
+            yield Occurrence("repeated block", int(columns[n]), int(rows[n]), words)
+            last = n
 
 
-def _returns(prices: Array) -> Iterator[Occurrence]:
+def _returns(stacked: StackedPrices) -> Iterator[Occurrence]:
     """Values of both signs that do not resemble the value before: returns; spreads of prices do resemble it."""
-    negative = float((prices < 0).mean())
-    if prices.size < MIN_MOVES or negative < BOTH_SIGNS or float((prices > 0).mean()) < BOTH_SIGNS:
-        return
-    centered = prices / np.abs(prices).max()
-    centered = centered - centered.mean()
-    if (centered[1:] @ centered[:-1]) < MEMORY * (centered @ centered):
-        yield Occurrence("looks like returns", -1, f"{negative:.0%} of the values are negative, without trend")
-
-
-MIN_EQUAL = 20  # equal prices of two symbols
+    size = np.diff(stacked.ends)
+    negative = np.bincount(stacked.columns[stacked.prices < 0], minlength=len(size)) / np.maximum(size, 1)
+    positive = np.diff(stacked.positive.ends) / np.maximum(size, 1)
+    mixed = (size >= MIN_MOVES) & (negative >= BOTH_SIGNS) & (positive >= BOTH_SIGNS)
+    for column in np.flatnonzero(mixed).tolist():
+        prices = stacked.prices[stacked.part(column)]
+        centered = prices / np.abs(prices).max()
+        centered = centered - centered.mean()
+        if (centered[1:] @ centered[:-1]) < MEMORY * (centered @ centered):
+            words = f"{negative[column]:.0%} of the values are negative, without trend"
+            yield Occurrence("looks like returns", column, -1, words)
 
 
 def price_findings(
@@ -245,19 +257,19 @@ def price_findings(
             yield make_finding("no overlap", symbols[column], value="no date with a price of another symbol")
         yield from _identical_columns(symbols, prices, present)
     yield from _rows(dates, frequency, present, lines)
-    suspects = stacked.suspects(clock, STALE_RUN[frequency]) | (prices <= 0).any(axis=0)
+    occurrences: dict[int, list[Occurrence]] = {}
+    for occurrence in series_findings(stacked, dates, clock, STALE_RUN[frequency]):
+        occurrences.setdefault(occurrence.column, []).append(occurrence)
     for column, symbol in enumerate(symbols):
-        rows = np.flatnonzero(present[:, column])
-        own = dates[rows]
-        if suspects[column]:
-            for kind, row, value in series_findings(prices[rows, column], clock[rows], own, STALE_RUN[frequency]):
-                date, line = ("", 0) if row < 0 else (own[row], lines[rows[row], column])
-                yield make_finding(kind, symbol, date, line, value)
+        for kind, _, row, value in occurrences.get(column, ()):
+            date, line = ("", 0) if row < 0 else (dates[row], lines[row, column])
+            yield make_finding(kind, symbol, date, line, value)
+        rows = stacked.rows[stacked.part(column)]
         span = int(rows[-1] - rows[0]) + 1 if rows.size else 0
         if span > 2 * len(rows):
             words = f"{span - len(rows):,} of {span:,} rows between first and last price have none"
             yield make_finding("mostly missing", symbol, value=words)
-        if mismatch := frequency_mismatch(own, frequency):
+        if mismatch := frequency_mismatch(dates[rows], frequency):
             yield make_finding("mixed frequency", symbol, value=f"{mismatch}; the rows of the panel are {frequency}")
 
 

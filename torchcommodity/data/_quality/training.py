@@ -142,34 +142,35 @@ def training_findings(
     prices: Array, dates: Array, symbols: Sequence[str], stacked: StackedPrices, training: Sequence[PriceStatistics]
 ) -> Iterator[Finding]:
     """The findings of `compare_with_training`, for prices `(T, N)` on `dates (T,)`."""
-    last = stacked.last
+    positive = stacked.positive
+    last = positive.last
     if training:
         lowest, highest = np.array([(record.lowest, record.highest) for record in training]).T
         for column in np.flatnonzero((last > FAR * highest) | (last < lowest / FAR)).tolist():
-            price, date = last[column], dates[stacked.rows[stacked.ends[column + 1] - 1]]
+            price, date = last[column], dates[positive.rows[positive.ends[column + 1] - 1]]
             is_high = price > highest[column]
             bound, limit = ("highest", highest[column]) if is_high else ("lowest", lowest[column])
             words = f"{price:g}, {price / limit:.3g} times the {bound} training price, {limit:g}; check the unit"
             yield make_finding("outside training range", symbols[column], date, value=words)
-    yield from _large_moves(dates, symbols, stacked, training)
+    yield from _large_moves(dates, symbols, positive, training)
     yield from swapped_columns(prices, dates, symbols, last, training)
     yield from _shifted_dates(prices, dates, training)
 
 
 def _large_moves(
-    dates: Array, symbols: Sequence[str], stacked: StackedPrices, training: Sequence[PriceStatistics]
+    dates: Array, symbols: Sequence[str], positive: StackedPrices, training: Sequence[PriceStatistics]
 ) -> Iterator[Finding]:
-    for column, (first, end) in enumerate(zip(stacked.ends[:-1], stacked.ends[1:])):
+    for column, (first, end) in enumerate(zip(positive.ends[:-1], positive.ends[1:])):
         moves = end - first - 1
         if moves < 1 or (not training and moves <= MIN_MOVES):
             continue
-        before = float(stacked.factors[first : end - 2].max(initial=1.0))
+        before = float(positive.factors[first : end - 2].max(initial=1.0))
         known = max(np.log(before), training[column].largest_move if training else 0.0)
-        factor = float(stacked.factors[end - 2])
+        factor = float(positive.factors[end - 2])
         if np.log(factor) > LARGE * known and factor < JUMP:  # `series_findings` reports others as jumps
-            price, previous = stacked.prices[end - 1], stacked.prices[end - 2]
+            price, previous = positive.prices[end - 1], positive.prices[end - 2]
             words = f"{price:g} after {previous:g}, a factor of {factor:.2f}; the largest before is {np.exp(known):.2f}"
-            yield make_finding("large move", symbols[column], dates[stacked.rows[end - 1]], value=words)
+            yield make_finding("large move", symbols[column], dates[positive.rows[end - 1]], value=words)
 
 
 def _shifted_dates(prices: Array, dates: Array, training: Sequence[PriceStatistics]) -> Iterator[Finding]:
