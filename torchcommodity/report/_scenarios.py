@@ -51,11 +51,18 @@ def scenarios_html(scenarios: Scenarios, evaluation: ScenarioEvaluation, record:
         figures[f"chart-paths-{n}"] = paths_chart(scenarios, n)
         description = f"Line chart of {min(MAX_PATHS, len(scenarios))} synthetic paths of {symbol}."
         path_figures.append(figure(f"paths-{n}", description, symbol))
+    fit = (
+        f"Fitted on {record.rows} rows from {record.first} to {record.through}; {record.excluded_rows} rows were "
+        f"excluded because the return of a symbol is missing (no price, or a roll without a curve). "
+        f"{record.steps} generator steps, seed {record.seed}."
+    )
+    source = f"Source: {run.source}; sha256 of prices, dates, symbols, contracts and curve: {run.data_sha256}."
+    reproduction = paragraph(fit), element("pre", run.command), paragraph(source), versions_table(run)
     parts = (
         _distances(scenarios, evaluation),
         section("clustering", "Volatility clustering", figure("clustering", CLUSTERING, CLUSTERING_CAPTION)),
         section("paths", "Paths", *path_figures),
-        _reproduce(record, run),
+        section("reproduce", "Reproduce", *reproduction),
     )
     return page(title, header, parts, figures, run)
 
@@ -115,21 +122,4 @@ def _distances(scenarios: Scenarios, evaluation: ScenarioEvaluation) -> Markup:
             f"from {low:+.3f} to {high:+.3f}; below zero the generator is closer."
         ),
         table("Means of the facts", ("Family of facts", REAL, *GENERATORS), facts, stack="scenarios"),
-    )
-
-
-def _reproduce(record: ScenarioRecord, run: RunRecord) -> Markup:
-    fit = (
-        f"Fitted on {record.rows} rows from {record.first} to {record.through}; {record.excluded_rows} rows were "
-        f"excluded because the return of a symbol is missing (no price, or a roll without a curve). "
-        f"{record.steps} generator steps, seed {record.seed}."
-    )
-    source = f"Source: {run.source}; sha256 of prices, dates, symbols, contracts and curve: {run.data_sha256}."
-    return section(
-        "reproduce",
-        "Reproduce",
-        paragraph(fit),
-        element("pre", run.command),
-        paragraph(source),
-        versions_table(run),
     )

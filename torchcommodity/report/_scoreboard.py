@@ -75,11 +75,19 @@ def scoreboard_html(report: ScoreboardReportData) -> str:
         f"Created {created(run)}."
     )
     header = join([element("h1", title), paragraph(lead, class_="lead"), scope_note("How to read it", READING)])
+    columns = ("Model", "Made by", *task.horizon_names().values(), "Mean")
+    rows = []
+    for place, entry, scores, mean in board.ranked_entries():
+        if any(scores):
+            name = f"{place}. {entry.name}" if place else entry.name
+            rows.append((name, SOURCES[entry.source], *map(_skill, scores), _signed(mean) if place else ""))
+    caption = f"Skill in percent of the pinball loss of {REFERENCE}, with the p-value of the difference"
+    ranking = table(caption, columns, rows, text_columns=(0, 1), stack="scores")
     notes = [element("li", f"{entry.name}: {entry.note}.") for entry in board.entries if entry.note]
     description = f"Dot chart: skill of each model at each horizon; best: {board.ranking()[0].name}."
     chart = figure("skill", description, "Skill of each model at each horizon; right of the line is better.")
     parts = (
-        section("ranking", "Ranking", _ranking(board), element("ul", *notes) if notes else "", chart),
+        section("ranking", "Ranking", ranking, element("ul", *notes) if notes else "", chart),
         section("scores", "Scores by horizon", *_scores(board)),
         section("symbols", "Skill by symbol", *_symbols(board)),
         section("protocol", "Protocol", *_protocol(board)),
@@ -134,17 +142,6 @@ def skill_dots(board: Scoreboard) -> Chart:
     return {"data": traces, "layout": {**layout, "hovermode": "closest", "shapes": [line]}}
 
 
-def _ranking(board: Scoreboard) -> Markup:
-    columns = ("Model", "Made by", *board.task.horizon_names().values(), "Mean")
-    rows = []
-    for place, entry, scores, mean in board.ranked_entries():
-        if any(scores):
-            name = f"{place}. {entry.name}" if place else entry.name
-            rows.append((name, SOURCES[entry.source], *map(_skill, scores), _signed(mean) if place else ""))
-    caption = f"Skill in percent of the pinball loss of {REFERENCE}, with the p-value of the difference"
-    return table(caption, columns, rows, text_columns=(0, 1), stack="scores")
-
-
 def _scores(board: Scoreboard) -> Iterator[Markup]:
     yield paragraph(
         "Gain: share of the loss of the default model saved. Own: share of the forecasts that the model made itself."
@@ -152,20 +149,12 @@ def _scores(board: Scoreboard) -> Iterator[Markup]:
     for h, label in board.task.horizon_names().items():
         scores = [s for entry in board.ranking() if (s := board.score(entry.name, h)) is not None]
         caption = f"{label}: {scores[0].n:,} forecasts from {scores[0].dates:,} origins"
-        yield details(caption, table(f"Loss, tests and coverage, {label}", HEADS, map(_cells, scores), stack="scores"))
-
-
-def _cells(score: EntryScore) -> tuple[object, ...]:
-    return (
-        score.model,
-        f"{1e4 * score.pinball:.2f}",
-        _signed(score.skill),
-        _p(score.p_reference),
-        _signed(score.gain),
-        _p(score.p_default),
-        _p(score.p_best),
-        *(format_percent(share) for share in (score.coverage50, score.coverage80, score.coverage90, score.share)),
-    )
+        rows = []
+        for s in scores:
+            tests = (_signed(s.skill), _p(s.p_reference), _signed(s.gain), _p(s.p_default), _p(s.p_best))
+            shares = map(format_percent, (s.coverage50, s.coverage80, s.coverage90, s.share))
+            rows.append((s.model, f"{1e4 * s.pinball:.2f}", *tests, *shares))
+        yield details(caption, table(f"Loss, tests and coverage, {label}", HEADS, rows, stack="scores"))
 
 
 def _symbols(board: Scoreboard) -> Iterator[Markup]:

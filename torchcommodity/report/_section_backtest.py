@@ -7,7 +7,7 @@ import numpy as np
 
 from torchcommodity.charts import COLORS, MUTED, Chart, chart_layout, line_trace
 from torchcommodity.data import summarize_names
-from torchcommodity.forecast import BacktestSummary, Calendar, Score, interval_name, main_interval
+from torchcommodity.forecast import BacktestSummary, Calendar, interval_name, main_interval
 from torchcommodity.report._comparisons import compare, describe_comparison, describe_scores
 from torchcommodity.report._markup import Markup, details, element, figure, paragraph, section
 from torchcommodity.report._report_data import ReportData
@@ -90,8 +90,20 @@ def score_table(summary: BacktestSummary, calendar: Calendar) -> Markup:
     bodies = []
     for horizon, scores in groupby(summary.scores, key=lambda score: score.horizon):
         name = element("th", calendar.name(horizon), scope="rowgroup", colspan=len(columns))
-        rows = table_rows(columns, (_score_cells(score, summary.model) for score in scores), (0, 1))
-        bodies.append(element("tbody", element("tr", name, class_="group"), *rows))
+        rows = []
+        for score in scores:
+            comparison, label = compare(score), MODEL_LABELS.get(score.model, score.model)
+            color = ("better" if comparison.better else "worse") if comparison and comparison.significant else None
+            row = (
+                element("em", label) if score.model == summary.model else label,
+                element("span", describe_comparison(score, summary.model), class_=color),
+                f"{1e4 * score.pinball:.2f}",
+                f"{score.skill:+.2f} %",
+                format_percent(score.coverage90),
+                f"{score.qlike:.3f}",
+            )
+            rows.append(row)
+        bodies.append(element("tbody", element("tr", name, class_="group"), *table_rows(columns, rows, (0, 1))))
     return table_box(caption, columns, bodies, text_columns=(0, 1), stack="scores")
 
 
@@ -131,20 +143,6 @@ def _horizons(summary: BacktestSummary, calendar: Calendar) -> Markup:
             name = calendar.name(score.horizon)
             rows.append((name, *shares[: len(names)], f"{independent:,}", f"{score.skill:+.1f} %"))
     return table(caption, columns, rows)
-
-
-def _score_cells(score: Score, model: str) -> tuple[object, ...]:
-    comparison = compare(score)
-    color = ("better" if comparison.better else "worse") if comparison and comparison.significant else None
-    name = MODEL_LABELS.get(score.model, score.model)
-    return (
-        element("em", name) if score.model == model else name,
-        element("span", describe_comparison(score, model), class_=color),
-        f"{1e4 * score.pinball:.2f}",
-        f"{score.skill:+.2f} %",
-        format_percent(score.coverage90),
-        f"{score.qlike:.3f}",
-    )
 
 
 def calibration_chart(summary: BacktestSummary, calendar: Calendar) -> Chart:

@@ -27,10 +27,21 @@ def correlation_section(correlation: Correlation | None) -> Markup:
     )
     description = f"Heat map of the correlation matrix on {date}; the table lists the strongest pairs."
     caption = f"Correlation of every pair over the last {window} rows."
+    rule = (
+        f"Correlation of log-returns over the last {window} rows. A new regime starts when the correlations differ on "
+        f"average by more than {correlation.threshold} from those {window} rows earlier, at most once in {window} rows."
+    )
+    if sparse := [symbol for symbol in correlation.symbols if symbol not in correlation.dense]:
+        rule += (
+            f" Average and regimes use {', '.join(correlation.dense)}; {', '.join(sparse)} "
+            f"{'has' if len(sparse) == 1 else 'have'} prices in too few rows."
+        )
+    if correlation.excluded:
+        rule += f" Only the first {len(correlation.symbols)} symbols are used; {len(correlation.excluded)} are not."
     return section(
         "correlation",
         HEADING,
-        paragraph(_rule(correlation)),
+        paragraph(rule),
         details("Average correlation over time", figure("correlation", line, CAPTION)),
         details(f"Dates of the {len(changes)} regime changes", paragraph(", ".join(changes) if changes else "none")),
         details(
@@ -39,22 +50,6 @@ def correlation_section(correlation: Correlation | None) -> Markup:
             table("Strongest pairs", ("Pair", "Correlation"), pairs),
         ),
     )
-
-
-def _rule(correlation: Correlation) -> str:
-    window = correlation.window
-    text = (
-        f"Correlation of log-returns over the last {window} rows. A new regime starts when the correlations differ on "
-        f"average by more than {correlation.threshold} from those {window} rows earlier, at most once in {window} rows."
-    )
-    if sparse := [symbol for symbol in correlation.symbols if symbol not in correlation.dense]:
-        text += (
-            f" Average and regimes use {', '.join(correlation.dense)}; {', '.join(sparse)} "
-            f"{'has' if len(sparse) == 1 else 'have'} prices in too few rows."
-        )
-    if correlation.excluded:
-        text += f" Only the first {len(correlation.symbols)} symbols are used; {len(correlation.excluded)} are not."
-    return text
 
 
 def correlation_chart(correlation: Correlation) -> Chart:

@@ -51,25 +51,7 @@ def _panel(forecast: Forecast, row: OutlookRow, n: int, chart: bool) -> Markup:
             f" The data end on {forecast.origin}, but {row.symbol} has no positive price after {row.last_date}: "
             "its forecast starts there."
         )
-    return element(
-        "div",
-        element("h3", _title(row)),
-        paragraph(origin),
-        figure(f"fan-{n}", description, CAPTION, decimals=row.decimals) if chart else "",
-        _quantiles(forecast, row, n),
-        losses(forecast, row, n),
-        id=f"forecast-{n}",
-        class_="panel",
-    )
-
-
-def _title(row: OutlookRow) -> str:
-    """`Soybean oil (SOYOIL)`."""
-    return row.name if row.name == row.symbol else f"{row.name} ({row.symbol})"
-
-
-def _quantiles(forecast: Forecast, row: OutlookRow, n: int) -> Markup:
-    """A row per level and a column per horizon, which a phone can show without scrolling."""
+    # a row per level and a column per horizon, which a phone can show without scrolling
     columns = ["Quantile", *(join([item.name, " ", element("span", item.date, class_="small")]) for item in row.ranges)]
     rows = [
         (
@@ -80,7 +62,21 @@ def _quantiles(forecast: Forecast, row: OutlookRow, n: int) -> Markup:
         if len(forecast.levels) <= len(LEVELS) or round(level, 3) in LEVELS
     ]
     caption = f"Quantiles of the price of {row.name}{f', {row.unit}' if row.unit else ''}"
-    return table(caption, columns, rows)
+    return element(
+        "div",
+        element("h3", _title(row)),
+        paragraph(origin),
+        figure(f"fan-{n}", description, CAPTION, decimals=row.decimals) if chart else "",
+        table(caption, columns, rows),
+        losses(forecast, row, n),
+        id=f"forecast-{n}",
+        class_="panel",
+    )
+
+
+def _title(row: OutlookRow) -> str:
+    """`Soybean oil (SOYOIL)`."""
+    return row.name if row.name == row.symbol else f"{row.name} ({row.symbol})"
 
 
 def losses(forecast: Forecast, row: OutlookRow, n: int) -> Markup:

@@ -23,7 +23,14 @@ def outlook_section(outlook: Outlook) -> Markup:
     for n, row in enumerate(outlook.rows):
         code = f"{row.contract}, {row.exchange}" if row.contract else ""
         details = ", ".join(text for text in (row.symbol if row.name != row.symbol else "", code) if text)
-        cells = [join([element("a", row.name, href=f"#forecast-{n}"), _small(details)]), _price_cell(row)]
+        days = row.age_trading_days
+        trading = f", {days} trading day{'s' * (days != 1)}" if 0 < row.age_days <= 31 else ""
+        age = "today" if row.age_days <= 0 else f"{format_age(row.age_days)} old{trading}"
+        price = element("strong", format_number(row.last_price, row.quoted_decimals))
+        cells = [
+            join([element("a", row.name, href=f"#forecast-{n}"), _small(details)]),
+            join([price, f" {row.unit}", _small(row.last_date), _small(age)]),
+        ]
         for item, day in zip(row.ranges, dates):
             cells.append(_range_cell(row, item, "" if day else _target(item, outlook.today)))
         rows.append([*cells, _contract_cell(row, outlook.today)] if has_rolls else cells)
@@ -62,14 +69,6 @@ def _reading(outlook: Outlook) -> str:
         text += f" Inside: share of past outcomes in their range, target: {outlook.interval_name}; "
         text += "n: number of independent forecasts."
     return text
-
-
-def _price_cell(row: OutlookRow) -> Markup:
-    price = format_number(row.last_price, row.quoted_decimals)
-    days = row.age_trading_days
-    trading = f", {days} trading day{'s' * (days != 1)}" if 0 < row.age_days <= 31 else ""
-    age = "today" if row.age_days <= 0 else f"{format_age(row.age_days)} old{trading}"
-    return join([element("strong", price), f" {row.unit}", _small(row.last_date), _small(age)])
 
 
 def _range_cell(row: OutlookRow, item: OutlookRange, target: str) -> Markup:

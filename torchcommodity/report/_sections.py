@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from torchcommodity.data import CONTRACTS, Finding, Panel, summarize_findings
+from torchcommodity.data import CONTRACTS, Panel, summarize_findings
 from torchcommodity.forecast import Outlook
 from torchcommodity.report._markup import Markup, code, details, element, join, paragraph, section
 from torchcommodity.report._report_data import ReportData, RunRecord
@@ -105,11 +105,20 @@ def source_parts(panel: Panel, run: RunRecord) -> list[Markup]:
         texts["sha256"] = code(texts["sha256"])
         lines = (join([element("dt", name), element("dd", texts[field])]) for field, name in SOURCE_FIELDS.items())
         cards.append(element("div", element("h3", record["symbol"]), element("dl", *lines, class_="source")))
+    problems = paragraph("No data problems were found.")
+    if panel.findings:
+        columns = ("Problem", "Symbol", "Date", "Line", "Value", "Count", "Treatment")
+        rows = [
+            (f.kind, f.symbol, f.date, f.line or "", f.value, f.count, f.treatment)
+            for f in summarize_findings(panel.findings)
+        ]
+        caption = "Data problems and their treatment"
+        problems = table(caption, columns, rows, text_columns=(0, 1, 2, 4, 6), stack="findings")
     source = f"Source: {run.source}. sha256 of prices, dates, symbols, contracts and curve: "
     return [
         paragraph(source, code(run.data_sha256)),
         paragraph(f"{TREATMENT} {describe_contracts(panel)}"),
-        _findings(panel.findings),
+        problems,
         element("div", *cards, class_="columns"),
     ]
 
@@ -150,13 +159,3 @@ def reproduce_parts(run: RunRecord, files: str) -> list[Markup]:
 def versions_table(run: RunRecord) -> Markup:
     """Packages and their versions."""
     return table("Versions", ("Package", "Version"), run.versions.items(), text_columns=(0, 1))
-
-
-def _findings(findings: Sequence[Finding]) -> Markup:
-    if not findings:
-        return paragraph("No data problems were found.")
-    rows = [
-        (f.kind, f.symbol, f.date, f.line or "", f.value, f.count, f.treatment) for f in summarize_findings(findings)
-    ]
-    columns = ("Problem", "Symbol", "Date", "Line", "Value", "Count", "Treatment")
-    return table("Data problems and their treatment", columns, rows, text_columns=(0, 1, 2, 4, 6), stack="findings")

@@ -3,7 +3,7 @@
 from torchcommodity.scoreboard._forecasts import ForecastFunction as ForecastFunction
 from torchcommodity.scoreboard._forecasts import align_quantiles as align_quantiles
 from torchcommodity.scoreboard._forecasts import call_function as call_function
-from torchcommodity.scoreboard._look_ahead import check_look_ahead as check_look_ahead
+from torchcommodity.scoreboard._run import check_look_ahead as check_look_ahead
 from torchcommodity.scoreboard._run import run as run
 from torchcommodity.scoreboard._scoreboard import Entry as Entry
 from torchcommodity.scoreboard._scoreboard import EntryScore as EntryScore

@@ -1,4 +1,4 @@
-"""Forecasts of every model at the origins of a task, and their scores."""
+"""Forecasts of every model at the origins of a task, and their scores; the user's baselines must not look ahead."""
 
 from collections.abc import Collection, Mapping
 from importlib.util import find_spec
@@ -6,15 +6,16 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from torchcommodity.data import QuantileTable, calendar_years, read_quantiles
 from torchcommodity.forecast import PretrainedModel, backtest, statistical
 from torchcommodity.forecast import baselines as default_baselines
+from torchcommodity.models import HarConfig
 from torchcommodity.scoreboard._forecasts import ForecastFunction, align_quantiles, call_function
-from torchcommodity.scoreboard._look_ahead import check_look_ahead
 from torchcommodity.scoreboard._scoreboard import Entry, Scoreboard, score_entries
 from torchcommodity.scoreboard._task import REFERENCE, Task
-from torchcommodity.training import HAR_GARCH, Baseline, FitConfig, Progress, model_inputs
+from torchcommodity.training import HAR_GARCH, Baseline, FitConfig, ModelInputs, Progress, model_inputs
 
 STATISTICAL = ("autoarima", "autoets", "theta")
 NOT_INSTALLED = "not installed: pip install 'torchcommodity[statsforecast]'"
@@ -106,3 +107,34 @@ def _label_progress(progress: Progress | None, name: str) -> Progress | None:
     if progress is None:
         return None
     return lambda done, total, description: progress(done, total, f"{name}, {description}")
+
+
+def check_look_ahead(name: str, baseline: Baseline, inputs: ModelInputs, start: int, config: HarConfig) -> None:
+    """Change the prices and the curve after the middle of a test block, and compare the forecasts up to the middle.
+
+    Args:
+        name: of the model, for the error message.
+        baseline: called twice.
+        inputs: up to the last row of the block.
+        start: first row of the block.
+        config: settings of the forecasts.
+
+    Raises:
+        ValueError: a forecast depends on a later price.
+    """
+    middle = (start + len(inputs.prices)) // 2
+    curve = None if inputs.curve is None else _change(inputs.curve, middle)
+    variant = inputs._replace(prices=_change(inputs.prices, middle), curve=curve)
+    before, after = (baseline(rows, start, config).quantiles[: middle + 1 - start] for rows in (inputs, variant))
+    close = torch.isclose(before, after, rtol=1e-6, atol=1e-9, equal_nan=True).flatten(1).all(1)
+    if not close.all():
+        row = start + int((~close).nonzero()[0])
+        raise ValueError(
+            f"{name}: a forecast must not depend on later prices; got one from row {row} that changes with prices "
+            f"after row {middle}"
+        )
+
+
+def _change(values: Tensor, row: int) -> Tensor:
+    """The later rows backwards, at three times the price."""
+    return torch.cat([values[: row + 1], 3 * values[row + 1 :].flip(0)])

@@ -167,8 +167,20 @@ def score_entries(task: Task, entries: tuple[Entry, ...], forecasts: Mapping[str
         for row, skill in _score_horizon(task, i, present, default, shares):
             rows.append(row)
             skills[row.model][i] = skill
-    noted = tuple(_add_note(entry, task, own, shares) for entry in entries)
-    return Scoreboard(task, default, noted, tuple(rows), skills)
+    noted_entries = []
+    for entry in entries:
+        if entry.name not in own:
+            noted_entries.append(entry)
+            continue
+        notes = []  # on the horizons that are not scored, with the first forecast that is missing
+        for i, (h, name) in enumerate(task.horizon_names().items()):
+            if (share := shares[entry.name][i].item()) < 1 - MAX_MISSING:
+                o, n = map(int, (scored & ~own[entry.name])[:, i].nonzero()[0])
+                first = f"the first missing one is {task.origins[o]}, {task.panel.symbols[n]}, {h}"
+                count = "none" if share == 0 else f"{100 * share:.1f} % of the forecasts, {first}"
+                notes.append(f"{name}: {count}")
+        noted_entries.append(Entry(entry.name, entry.source, f"not scored at {'; '.join(notes)}" if notes else ""))
+    return Scoreboard(task, default, tuple(noted_entries), tuple(rows), skills)
 
 
 def _score_horizon(
@@ -227,17 +239,3 @@ def _confidence(backtest: Backtest) -> dict[str, float]:
         return {}
     # rounded, so that a file and a function that agree have equal losses
     return model_confidence_set(losses.round(DIGITS), block=block).p_values
-
-
-def _add_note(entry: Entry, task: Task, own: Mapping[str, Tensor], shares: Mapping[str, Tensor]) -> Entry:
-    """The entry with a note on the horizons that are not scored, and the first forecast that is missing."""
-    if entry.name not in own:
-        return entry
-    notes = []
-    for i, (h, name) in enumerate(task.horizon_names().items()):
-        if (share := shares[entry.name][i].item()) < 1 - MAX_MISSING:
-            missing = torch.isfinite(task.targets[:, i]) & ~own[entry.name][:, i]
-            o, n = (int(index) for index in missing.nonzero()[0])
-            first = f"the first missing one is {task.origins[o]}, {task.panel.symbols[n]}, {h}"
-            notes.append(f"{name}: none" if share == 0 else f"{name}: {100 * share:.1f} % of the forecasts, {first}")
-    return Entry(entry.name, entry.source, f"not scored at {'; '.join(notes)}" if notes else "")

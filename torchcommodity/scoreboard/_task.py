@@ -178,7 +178,10 @@ def make_task(prices: Any, *, first_year: int | None = None, last_year: int | No
     rows = _origin_rows(panel, first_year)
     values = panel.values.plain().detach()
     ends = target_rows(values, har.horizons)[torch.from_numpy(rows)].numpy()
-    enough = _past_prices(panel, rows) >= min_fit_rows(har) - 1
+    counts = (values > 0).cumsum(0).numpy()  # of positive prices
+    starts = np.searchsorted(calendar_years(panel.dates), calendar_years(panel.dates[rows]))
+    past_prices = np.where(starts[:, None] > 0, counts[np.maximum(starts - 1, 0)], 0)  # (O, N) before the origin's year
+    enough = past_prices >= min_fit_rows(har) - 1
     scored = (ends >= 0) & enough[:, None, :]
     if not scored.any():
         raise ValueError(
@@ -202,11 +205,3 @@ def _origin_rows(panel: Panel, first_year: int) -> np.ndarray:
     last = np.append(np.diff(weeks) != 0, True)
     ends: np.ndarray = rows[last[rows]]
     return ends
-
-
-def _past_prices(panel: Panel, rows: np.ndarray) -> np.ndarray:  # (O, N)
-    """Positive prices of each symbol before the year of each origin."""
-    counts = (panel.values.plain() > 0).cumsum(0).numpy()
-    starts = np.searchsorted(calendar_years(panel.dates), calendar_years(panel.dates[rows]))
-    past: np.ndarray = np.where(starts[:, None] > 0, counts[np.maximum(starts - 1, 0)], 0)
-    return past
