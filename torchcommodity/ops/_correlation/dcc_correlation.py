@@ -6,8 +6,8 @@ from torch.nn.functional import pad
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Past, Sample, live
 from torchcommodity.opkit.arguments import check_panel, check_values, raise_invalid
+from torchcommodity.ops._correlation.dcc_correlation_backward import example_parameters, split_gradients
 from torchcommodity.ops._correlation.dcc_correlation_backward import operator as backward
-from torchcommodity.ops._correlation.dcc_correlation_backward import split_gradients
 from torchcommodity.ops._correlation.sweep import regress, sweep, symmetric
 from torchcommodity.ops._volatility.parameters import broadcast_parameter
 
@@ -173,17 +173,6 @@ def _oracle(
             extra[np.ix_(m, m)] = q[np.ix_(m, m)] - slope @ q[np.ix_(o, m)]
             q = (1 - alpha - beta) * goal + alpha * (np.outer(filled, filled) + extra) + beta * q
     return torch.from_numpy(result).reshape(*z.shape, z.shape[-1])
-
-
-def example_parameters(generator: torch.Generator) -> tuple[Tensor, ...]:
-    """z (2, 5, 3), the same with gaps, weights, and two covariance matrices (2, 3, 3) that are exact in bfloat16."""
-    z = torch.randn(2, 5, 3, dtype=torch.double, generator=generator)
-    gaps = z.clone()
-    gaps[0, 0, 0] = gaps[0, 1:3, 1] = gaps[0, 2, 2] = gaps[1, 1] = gaps[1, 3, 2] = torch.nan
-    weights = torch.tensor([[0.125, 0.75], [0.25, 0.5]], dtype=torch.double)
-    first = torch.tensor([[1.0, 0.5, 0.25], [0.5, 1.25, -0.25], [0.25, -0.25, 0.75]], dtype=torch.double)
-    second = torch.tensor([[1.5, -0.5, 0.0], [-0.5, 1.0, 0.375], [0.0, 0.375, 1.0]], dtype=torch.double)
-    return z, gaps, weights, torch.stack([first, second]), torch.stack([second, first])
 
 
 def _cases() -> Cases:

@@ -64,9 +64,18 @@ def _function(grad: Tensor, z: Tensor, weights: Tensor, target: Tensor, q: Tenso
     return gradients
 
 
-def _cases() -> Cases:
-    from torchcommodity.ops._correlation.dcc_correlation import example_parameters
+def example_parameters(generator: torch.Generator) -> tuple[Tensor, ...]:
+    """z (2, 5, 3), the same with gaps, weights, and two covariance matrices (2, 3, 3) that are exact in bfloat16."""
+    z = torch.randn(2, 5, 3, dtype=torch.double, generator=generator)
+    gaps = z.clone()
+    gaps[0, 0, 0] = gaps[0, 1:3, 1] = gaps[0, 2, 2] = gaps[1, 1] = gaps[1, 3, 2] = torch.nan
+    weights = torch.tensor([[0.125, 0.75], [0.25, 0.5]], dtype=torch.double)
+    first = torch.tensor([[1.0, 0.5, 0.25], [0.5, 1.25, -0.25], [0.25, -0.25, 0.75]], dtype=torch.double)
+    second = torch.tensor([[1.5, -0.5, 0.0], [-0.5, 1.0, 0.375], [0.0, 0.375, 1.0]], dtype=torch.double)
+    return z, gaps, weights, torch.stack([first, second]), torch.stack([second, first])
 
+
+def _cases() -> Cases:
     generator = torch.Generator().manual_seed(0)
     _, gaps, weights, target, initial = (x[..., :4, :] for x in example_parameters(generator))
     grad, noise = torch.randn(2, 2, 4, 3, 3, dtype=torch.double, generator=generator)

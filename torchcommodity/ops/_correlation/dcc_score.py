@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from torchcommodity.opkit import Cases, Op, Sample
-from torchcommodity.ops._correlation.dcc_correlation import example_parameters, normalize_covariance
+from torchcommodity.ops._correlation.dcc_correlation import normalize_covariance
+from torchcommodity.ops._correlation.dcc_correlation_backward import example_parameters
 from torchcommodity.ops._correlation.sweep import regress, sweep, symmetric
 
 
