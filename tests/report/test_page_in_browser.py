@@ -35,6 +35,8 @@ OFF_SCREEN = """() => [...document.querySelectorAll('body *')].filter((element) 
   return box.width && (box.right > innerWidth + 1 || box.left < -1) && style.clipPath === 'none'
     && !element.closest('.skip, svg');
 }).map((element) => element.outerHTML.slice(0, 80))"""
+CUT_TABLES = """() => [...document.querySelectorAll('.scroll')].filter((box) => box.scrollWidth > box.clientWidth)
+  .map((box) => box.getAttribute('aria-label'))"""
 Page = Any
 
 
@@ -85,6 +87,7 @@ def test_phone_shows_every_fact_without_scrolling_sideways(page: Page) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
     open_everything(page)
     assert page.evaluate(OFF_SCREEN) == []
+    assert page.evaluate(CUT_TABLES) == []
 
 
 def test_page_passes_axe_with_everything_open(page: Page) -> None:

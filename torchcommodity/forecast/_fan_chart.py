@@ -132,7 +132,9 @@ def _median(fan: Fan, horizons: Sequence[int], levels: Sequence[float], decimals
         texts.append("<br>".join(lines))
     trace = line_trace(list(map(str, fan.dates)), fan.prices[:, index[0.5]], LIGHT["median"], "median", "lines+markers")
     sizes = np.where(np.isin(fan.rows, horizons), 6, 0).tolist()
-    marker = {**trace["marker"], "size": sizes, "opacity": 1}
+    # without a width of zero where there is no marker, its outline would break the line in the legend
+    outlines = {"width": [int(size > 0) for size in sizes]}
+    marker = {**trace["marker"], "size": sizes, "opacity": 1, "line": outlines}
     return {**trace, "legendrank": 2, "marker": marker, "text": texts, "hovertemplate": "%{text}<extra></extra>"}
 
 

@@ -165,7 +165,7 @@ def _symbols(board: Scoreboard) -> Iterator[Markup]:
             (symbol, *(_signed(board.symbol_skills[model][i, n].item()) for model in models))
             for n, symbol in enumerate(board.task.panel.symbols)
         ]
-        yield details(label, table(f"Skill by symbol, {label}", ("Symbol", *models), rows))
+        yield details(label, table(f"Skill by symbol, {label}", ("Symbol", *models), rows, stack="scores"))
 
 
 def _protocol(board: Scoreboard) -> Iterator[Markup]:

@@ -92,11 +92,12 @@ def score_table(summary: BacktestSummary, calendar: Calendar) -> Markup:
         name = element("th", calendar.name(horizon), scope="rowgroup", colspan=len(columns))
         rows = []
         for score in scores:
-            comparison, label = compare(score), MODEL_LABELS.get(score.model, score.model)
+            comparison, text = compare(score), describe_comparison(score, summary.model)
+            label = MODEL_LABELS.get(score.model, score.model)
             color = ("better" if comparison.better else "worse") if comparison and comparison.significant else None
             row = (
                 element("em", label) if score.model == summary.model else label,
-                element("span", describe_comparison(score, summary.model), class_=color),
+                element("span", text, class_=color) if text else "",
                 f"{1e4 * score.pinball:.2f}",
                 f"{score.skill:+.2f} %",
                 format_percent(score.coverage90),
@@ -156,6 +157,7 @@ def calibration_chart(summary: BacktestSummary, calendar: Calendar) -> Chart:
         xaxis={**axis, "title": {"text": "quantile level"}},
         yaxis={**axis, "title": {"text": "share of outcomes below"}},
     )
+    layout["margin"]["r"] = 24  # half of the last label, 100 %, which plotly would leave out
     return {"data": traces, "layout": {**layout, "hovermode": "closest"}}
 
 

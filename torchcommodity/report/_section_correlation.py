@@ -6,7 +6,7 @@ import numpy as np
 
 from torchcommodity.charts import COLORS, PALETTE, Chart, chart_layout, date_line, line_trace
 from torchcommodity.forecast import CORRELATION_WINDOW, Correlation, pairs_by_strength
-from torchcommodity.report._markup import Markup, details, figure, paragraph, section
+from torchcommodity.report._markup import Markup, details, element, figure, paragraph, section
 from torchcommodity.report._tables import table
 
 HEADING = "Correlation and regimes"
@@ -38,12 +38,14 @@ def correlation_section(correlation: Correlation | None) -> Markup:
         )
     if correlation.excluded:
         rule += f" Only the first {len(correlation.symbols)} symbols are used; {len(correlation.excluded)} are not."
+    # not broken at the end of a line
+    dates = [text for day in changes for text in (element("span", day, class_="short"), ", ")][:-1]
     return section(
         "correlation",
         HEADING,
         paragraph(rule),
         details("Average correlation over time", figure("correlation", line, CAPTION)),
-        details(f"Dates of the {len(changes)} regime changes", paragraph(", ".join(changes) if changes else "none")),
+        details(f"Dates of the {len(changes)} regime changes", paragraph(*dates) if changes else paragraph("none")),
         details(
             f"Correlations of all pairs, {date}",
             figure("matrix", description, caption, square=True),

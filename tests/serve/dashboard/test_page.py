@@ -24,6 +24,13 @@ from dashboard_site import (
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 
+SCROLLED = "(boxes) => boxes.filter((box) => box.scrollWidth > box.clientWidth).map((box) => box.textContent)"
+CUT = """(cells) => cells.filter((cell) => {
+  const text = document.createRange(), cellBox = cell.getBoundingClientRect();
+  text.selectNodeContents(cell);
+  const box = text.getBoundingClientRect();
+  return box.left < cellBox.left - 1 || box.right > cellBox.right + 1;
+}).map((cell) => cell.textContent)"""
 NARROW = {"width": 320, "height": 256}  # 1280 by 1024 at 400 % zoom
 
 
@@ -52,6 +59,19 @@ def test_page_is_accessible_in_dark_mode_with_open_tables(open_page: Callable[..
     assert_accessible(page)
     assert "needs at least two symbols" in page.locator("#correlation").inner_text()
     assert page.locator("#outlook tbody tr").count() == 1
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_sources_are_shown_whole_without_scrolling_sideways(
+    open_page: Callable[..., Page], size: dict[str, int]
+) -> None:
+    page = open_page("normal/")
+    page.set_viewport_size(size)
+    for summary in page.locator("#source summary").all():
+        summary.click()
+    expect(page.locator("#source table")).to_have_count(page.locator("#source summary").count())
+    assert page.locator("#source .scroll").evaluate_all(SCROLLED) == []
+    assert page.locator("#source td:not(:empty)").evaluate_all(CUT) == []
 
 
 def test_page_shows_the_numbers_of_the_document(open_page: Callable[..., Page]) -> None:
