@@ -56,9 +56,10 @@ class StackedPrices:
         """Stack the columns of prices `(T, N)`."""
         by_symbol = np.ascontiguousarray(prices.T)
         present = ~np.isnan(by_symbol)
-        columns, rows = np.divmod(np.flatnonzero(present), len(prices))
-        ends = np.concatenate([[0], np.cumsum(np.count_nonzero(present, axis=1))])
-        return cls(by_symbol[present], rows, columns, ends)
+        counts = np.count_nonzero(present, axis=1)
+        rows = np.broadcast_to(np.arange(len(prices)), present.shape)[present]
+        columns = np.repeat(np.arange(len(counts)), counts)
+        return cls(by_symbol[present], rows, columns, np.concatenate([[0], np.cumsum(counts)]))
 
     @cached_property
     def positive(self) -> "StackedPrices":

@@ -2,16 +2,16 @@
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
-from torchcommodity.data._core.calendar import month_end
+from torchcommodity.data._core.calendar import calendar_years, month_end
 from torchcommodity.data._core.prices import Array
+from torchcommodity.data._sources.columns.numbers import Parsed
 
 FIRST_YEAR, LAST_YEAR = 1600, 2200
 EPOCHS = {10: 1, 13: 10**3, 16: 10**6, 19: 10**9}  # digits of a number of seconds, ms, us and ns since 1970
@@ -37,10 +37,6 @@ _TIME = (
     r"(?: ?(?P<half>[ap])\.?m\.?)?"
     r"(?: ?(?P<zone>Z|UTC|GMT|[+-][0-9]{2}:?[0-9]{2}))?)?"
 )
-_ISO = re.compile(
-    r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
-    r"(?:[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.[0-9]{1,9})?)?(?: ?(Z|UTC|[+-][0-9]{2}:?[0-9]{2}))?)?"
-)
 
 
 @dataclass(frozen=True)
@@ -53,8 +49,24 @@ class Style:
     def match(self, text: str) -> re.Match[str] | None:
         """The parts of a date in this style."""
         match = self.pattern.fullmatch(text.strip())
-        has_name = match is not None and "name" in self.pattern.groupindex
-        return None if match is None or (has_name and not month_number(match["name"])) else match
+        return None if match and "name" in self.pattern.groupindex and not month_number(match["name"]) else match
+
+    def read(self, texts: Iterable[str]) -> "Dates":
+        """Those of the texts that are dates in this style."""
+        dates, parts = [], [list[str]() for _ in self.pattern.groupindex]
+        for text in texts:
+            if match := self.match(text):
+                dates.append(text)
+                for column, part in zip(parts, match.groups("")):  # thousands of matches would busy the collector
+                    column.append(part)
+        return Dates(dates, dict(zip(self.pattern.groupindex, parts)))
+
+
+class Dates(NamedTuple):
+    """Dates in one style as text, and the parts of each by the name of the group of its pattern, "" = absent."""
+
+    texts: list[str]
+    parts: dict[str, list[str]]
 
 
 def _style(example: str, pattern: str, time: str = _TIME) -> Style:
@@ -84,20 +96,6 @@ HINTS = (  # of what is no date: its pattern, and what to do
 )
 
 
-class Parsed(NamedTuple):
-    """The cells of a column as numbers or times.
-
-    Args:
-        values: `(R,)`; those of bad cells mean nothing.
-        bad: `(R,)` mask of the cells that are no number or time.
-        problem: what was expected and received in a bad row, as an error says it.
-    """
-
-    values: Array
-    bad: Array
-    problem: Callable[[int], str]
-
-
 def find_style(text: str) -> Style | None:
     """The style of a date, None for other text.
 
@@ -105,6 +103,36 @@ def find_style(text: str) -> Style | None:
     'Apr 20, 2020'
     """
     return next((style for style in STYLES if style.match(text)), None)
+
+
+class DateFormat(NamedTuple):
+    """How the dates of a column are written: their style and, where it does not tell, the order of day and month."""
+
+    style: Style
+    order: str | None = None
+
+    @classmethod
+    def detect(cls, texts: Iterable[str]) -> "DateFormat":
+        """The format of the first text that is a date, and of the others of its style.
+
+        Raises:
+            ValueError: no date, or day and month of all of them can be mistaken; the message begins "expected ...".
+        """
+        distinct = list(dict.fromkeys(texts))
+        style = next(filter(None, map(find_style, distinct)), None)
+        if style is None:
+            raise ValueError(_no_style(distinct[0] if distinct else ""))
+        order, problems = _decide_order(style.read(distinct))
+        if problems:
+            raise ValueError(next(iter(problems.values())))
+        return cls(style, order)
+
+    def parse(self, texts: Sequence[str]) -> Parsed:
+        """The local times `(R,) datetime64[s]`; bad are texts of another style, and those that are no day."""
+        distinct = dict.fromkeys(texts)
+        dates = self.style.read(distinct)
+        others = {text: _other_style(text, self.style) for text in distinct.keys() - set(dates.texts)}
+        return _to_times(texts, dates, self.order, others)
 
 
 def parse_dates(texts: Sequence[str], order: str | None = None) -> Parsed:
@@ -117,27 +145,17 @@ def parse_dates(texts: Sequence[str], order: str | None = None) -> Parsed:
     style; day and month have one order; there is one time zone; each is a day of the calendar. Bad are the cells that
     break the first of these rules that is broken.
     """
-    distinct = list(dict.fromkeys(texts))  # each is read once
-    rows = index_texts(texts, distinct)
-    style = find_style(distinct[0])
+    style = find_style(texts[0])
     if style is None:
-        return _bad(rows, {0: _no_style(distinct[0])})
-    matches = [match for text in distinct if (match := style.match(text))]
-    if len(matches) < len(distinct):
-        return _bad(rows, {n: _other_style(text, style) for n, text in enumerate(distinct) if not style.match(text)})
-    if "a" in style.pattern.groupindex and order not in ("dmy", "mdy"):
-        order, problems = _decide_order(matches)
-        if problems:
-            return _bad(rows, problems)
-    if problems := _second_zone(matches):
-        return _bad(rows, problems)
-    moments = [_moment(match, order) for match in matches]
-    if problems := {n: moment for n, moment in enumerate(moments) if isinstance(moment, str)}:
-        return _bad(rows, problems)
-    times = np.array(moments, dtype="datetime64[s]")
-    if not style.pattern.groupindex.keys() & {"d", "a", "epoch"}:
-        times = month_end(times.astype("datetime64[M]")).astype("datetime64[s]")
-    return Parsed(times[rows], np.zeros(len(rows), dtype=bool), lambda row: "")
+        return _rejected(texts, {texts[0]: _no_style(texts[0])})
+    distinct = dict.fromkeys(texts)  # each is read once
+    dates = style.read(distinct)
+    if others := distinct.keys() - set(dates.texts):
+        return _rejected(texts, {text: _other_style(text, style) for text in others})
+    order, problems = (order, {}) if order in ("dmy", "mdy") else _decide_order(dates)
+    if problems := problems or _second_zone(dates):
+        return _rejected(texts, problems)
+    return _to_times(texts, dates, order, {})
 
 
 def index_texts(texts: Sequence[str], distinct: Iterable[str]) -> Array:
@@ -150,12 +168,6 @@ def index_texts(texts: Sequence[str], distinct: Iterable[str]) -> Array:
     return np.fromiter(map(indices.__getitem__, texts), dtype=np.int64, count=len(texts))
 
 
-def _bad(rows: Array, problems: dict[int, str]) -> Parsed:
-    """The result of a column with problems, by the number of the distinct text."""
-    times = np.full(len(rows), np.datetime64("NaT", "s"))
-    return Parsed(times, np.isin(rows, list(problems)), lambda row: problems[int(rows[row])])
-
-
 def _no_style(text: str) -> str:
     hint = next((f" ({hint})" for pattern, hint in HINTS if re.fullmatch(pattern, text.strip())), "")
     return f"expected a date, such as {STYLES[0].example}; got {text.strip()[:60]!r}{hint}"
@@ -166,28 +178,28 @@ def _other_style(text: str, style: Style) -> str:
     return f"expected a date such as {style.example}, the style of the first row; got {text.strip()[:60]!r}{hint}"
 
 
-def _decide_order(matches: list[re.Match[str]]) -> tuple[str, dict[int, str]]:
-    """`dmy` or `mdy`, as a part above 12 says; or the problem, where parts say both or none."""
-    day_first = next((n for n, match in enumerate(matches) if int(match["a"]) > 12), None)
-    month_first = next((n for n, match in enumerate(matches) if int(match["b"]) > 12), None)
+def _decide_order(dates: Dates) -> tuple[str | None, dict[str, str]]:
+    """`dmy` or `mdy`, as a part above 12 says; or the text, and its problem, where parts say both or none."""
+    texts, parts = dates
+    if "a" not in parts:
+        return None, {}
+    day_first, month_first = (next((n for n, part in enumerate(parts[name]) if int(part) > 12), None) for name in "ab")
     if day_first is not None and month_first is not None:
         early, late = sorted((day_first, month_first))
-        got = f"{matches[late][0]!r} after {matches[early][0]!r}"
-        return "", {late: f"expected dates in one order of day and month; got {got}"}
+        got = f"{texts[late].strip()!r} after {texts[early].strip()!r}"
+        return None, {texts[late]: f"expected dates in one order of day and month; got {got}"}
     if day_first is None and month_first is None:
-        problem = f"day and month can be mistaken for each other in every row; got {matches[0][0]!r}"
-        return "", {0: f"{problem}; say which comes first with --date-order dmy or mdy (date_order=)"}
+        problem = f"day and month can be mistaken for each other in every row; got {texts[0].strip()!r}"
+        return None, {texts[0]: f"{problem}; say which comes first with --date-order dmy or mdy (date_order=)"}
     return "mdy" if day_first is None else "dmy", {}
 
 
-def _second_zone(matches: list[re.Match[str]]) -> dict[int, str]:
-    """The problem of the first time in a second time zone; two offsets may be those of winter and summer."""
-    zones: dict[str, int] = {}
-    if "zone" not in matches[0].re.groupindex:
-        return {}
-    for n, match in enumerate(matches):
-        zone = (match["zone"] or "").upper().replace(":", "")
-        zones.setdefault("Z" if zone in ("UTC", "GMT", "+0000") else zone, n)
+def _second_zone(dates: Dates) -> dict[str, str]:
+    """The first time in a second time zone and its problem; two offsets may be those of winter and summer."""
+    zones: dict[str, str] = {}
+    for text, zone in zip(dates.texts, dates.parts.get("zone", ())):
+        zone = zone.upper().replace(":", "")
+        zones.setdefault("Z" if zone in ("UTC", "GMT", "+0000") else zone, text)
     if len(zones) < 2:
         return {}
     if len(zones) == 2 and "" not in zones:
@@ -196,44 +208,56 @@ def _second_zone(matches: list[re.Match[str]]) -> dict[int, str]:
             return {}
     first, second = list(zones)[:2]
     expected = f"expected one time zone in the file ({first or 'no time zone'}, as above)"
-    return {zones[second]: f"{expected}; got {matches[zones[second]][0]!r}"}
+    return {zones[second]: f"{expected}; got {zones[second].strip()!r}"}
 
 
-def _moment(match: re.Match[str], order: str | None) -> datetime | str:
-    """The local time of a date, or what is wrong with it."""
-    groups = match.groupdict()
-    try:
-        if digits := groups.get("epoch"):
-            moment = datetime(1970, 1, 1) + timedelta(seconds=int(digits) // EPOCHS[len(digits)])
-        else:
-            moment = datetime.combine(_day(groups, order), datetime.min.time()) + _clock(groups)
-    except (ValueError, OverflowError):
-        return f"expected a day of the calendar and a time of day; got {match[0]!r}"
-    if not FIRST_YEAR <= moment.year <= LAST_YEAR:
-        return f"expected a date from {FIRST_YEAR} to {LAST_YEAR}; got {match[0]!r}"
-    return moment
+def _rejected(texts: Sequence[str], problems: Mapping[str, str]) -> Parsed:
+    """The result of a column that is not read, with the problem of each bad text."""
+    bad = np.array([text in problems for text in texts])
+    return Parsed(np.full(len(texts), np.datetime64("NaT", "s")), bad, lambda row: problems[texts[row]])
 
 
-def _day(groups: dict[str, str | None], order: str | None) -> date:
-    year = int(groups["y"] or 0)
-    if len(groups["y"] or "") == 2:  # as POSIX reads them: 69 is 1969, 68 is 2068
-        year += 1900 if year > 68 else 2000
-    if groups.get("name"):
-        month = month_number(groups["name"] or "") or 0
-        return date(year, month, int(groups.get("d") or 1))
-    if groups.get("a"):
-        parts = int(groups["a"] or 0), int(groups["b"] or 0)
-        return date(year, *(parts[::-1] if order == "dmy" else parts))
-    return date(year, int(groups["m"] or groups.get("m1") or 0), int(groups.get("d") or 1))
+def _to_times(texts: Sequence[str], dates: Dates, order: str | None, problems: dict[str, str]) -> Parsed:
+    """The times of texts, each of which is one of the dates or has a problem; dates that are no day are bad too."""
+    moments, possible = _moments(dates.parts, order)
+    years = calendar_years(moments)
+    for n in np.flatnonzero(~possible | (years < FIRST_YEAR) | (years > LAST_YEAR)).tolist():
+        range_words = f"a date from {FIRST_YEAR} to {LAST_YEAR}"
+        words = range_words if possible[n] else "a day of the calendar and a time of day"
+        problems[dates.texts[n]] = f"expected {words}; got {dates.texts[n].strip()!r}"
+    distinct = dict.fromkeys([*dates.texts, *problems])
+    times = np.full(len(distinct), np.datetime64("NaT", "s"))
+    times[: len(moments)] = moments
+    rows, bad = index_texts(texts, distinct), np.array([text in problems for text in distinct])
+    return Parsed(times[rows], bad[rows], lambda row: problems[texts[row]])
 
 
-def _clock(groups: dict[str, str | None]) -> timedelta:
-    hour, minute, second = (int(groups.get(part) or 0) for part in "HMS")
-    if groups.get("half"):
-        hour = hour % 12 + 12 * ((groups["half"] or "").lower() == "p")
-    if hour > 23 or minute > 59 or second > 59:
-        raise ValueError("not a time of day")
-    return timedelta(hours=hour, minutes=minute, seconds=second)
+def _moments(parts: Mapping[str, list[str]], order: str | None) -> tuple[Array, Array]:
+    """The local times `(M,) datetime64[s]` of the parts of M dates, and which of them are days of the calendar."""
+    if digits := parts.get("epoch"):
+        seconds = [int(text) // EPOCHS[len(text)] for text in digits]
+        return np.array(seconds).astype("datetime64[s]"), np.ones(len(seconds), dtype=bool)
+
+    def number(name: str, default: int = 0) -> Array:
+        return np.array([int(text) if text else default for text in parts.get(name) or [""] * len(parts["y"])])
+
+    year = number("y")
+    year += np.where([len(text) == 2 for text in parts["y"]], np.where(year > 68, 1900, 2000), 0)  # as POSIX reads them
+    month, day = number("m") + number("m1"), number("d", 1)
+    if "name" in parts:
+        month = np.array([month_number(name) for name in parts["name"]])
+    elif "a" in parts:
+        month, day = (number("b"), number("a")) if order == "dmy" else (number("a"), number("b"))
+    hour, minute, second = map(number, "HMS")
+    if any(parts.get("half", ())):
+        half = np.array([text.lower() for text in parts["half"]])
+        hour = np.where(half == "", hour, hour % 12 + 12 * (half == "p"))
+    months = (12 * (year - 1970) + month - 1).astype("datetime64[M]")
+    length = ((months + 1).astype("datetime64[D]") - months.astype("datetime64[D]")).astype(np.int64)
+    possible = (year > 0) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= length)
+    possible &= (hour <= 23) & (minute <= 59) & (second <= 59)
+    days = months.astype("datetime64[D]") + (day - 1) if parts.keys() & {"d", "a"} else month_end(months)
+    return days.astype("datetime64[s]") + (3600 * hour + 60 * minute + second), possible
 
 
 @cache
@@ -247,32 +271,3 @@ def month_number(name: str) -> int | None:
     plain = "".join(letter for letter in letters if not unicodedata.combining(letter))
     numbers = [n for n, names in enumerate(MONTHS, 1) if any(word.startswith(plain) for word in names.split())]
     return numbers[0] if len(numbers) == 1 and len(plain) >= 3 else None
-
-
-def parse_date(text: str) -> tuple[date, str]:
-    """Parse an ISO date, optionally with a time: the calendar day as written, and the time zone as written or "".
-
-    Raises:
-        ValueError: another format or an impossible day; the message continues "expected ...".
-
-    >>> parse_date("2020-04-20T14:30:00Z")
-    (datetime.date(2020, 4, 20), 'Z')
-    """
-    cell = text.strip()
-    match = _ISO.fullmatch(cell)
-    if match is None:
-        raise ValueError(f"an ISO date YYYY-MM-DD{_date_hint(cell)}; got {cell[:60]!r}")
-    year, month, day = (int(part) for part in match.groups()[:3])
-    hour, minute, second = (int(part or 0) for part in match.groups()[3:6])
-    if not FIRST_YEAR <= year <= LAST_YEAR or hour > 23 or minute > 59 or second > 59:
-        raise ValueError(f"a possible date and time from {FIRST_YEAR} to {LAST_YEAR}; got {cell!r}")
-    try:
-        return date(year, month, day), match[7] or ""
-    except ValueError:
-        raise ValueError(f"a day of the calendar; got {cell!r}") from None
-
-
-def _date_hint(cell: str) -> str:
-    if re.fullmatch(r"[0-9]{1,2}[/.-][0-9]{1,2}[/.-][0-9]{2,4}", cell):
-        return " (day and month can be mistaken for each other)"
-    return ""

@@ -1,9 +1,9 @@
 """Prices as text: with which decimal mark and thousands separators a cell is a number, and why another is none."""
 
 import re
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from functools import cache, partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,12 +14,9 @@ MISSING = frozenset(
     | {"-", "--", "\u2013", "\u2014"}
 )
 SPACES = "' \u00a0\u202f\u2019"  # thousands separators that are never decimal marks
-OTHER_MARK = str.maketrans(",.", ".,")
-BLOCK = 1_000  # cells of a column that are read at once if all are plain numbers
 
 _NAN, _INF = float("nan"), float("inf")
 _PLAIN = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_CHARACTERS = re.compile(r"[0-9.+\-eE]*")
 _GROUPED = re.compile(  # with thousands in groups of three, of one separator
     rf"[+-]?(?:[0-9]{{1,3}}(?:([,{SPACES}])[0-9]{{3}})(?:\1[0-9]{{3}})*|[0-9]*)(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?"
 )
@@ -29,6 +26,20 @@ _SIGN = "[$€£¥]|USD|EUR|GBP|JPY|CNY|CHF|AUD|CAD|INR|BRL|RUB"
 _WITH_CURRENCY = re.compile(rf"[-+(]*(?:({_SIGN}) ?{_DIGITS}|{_DIGITS}[ \u00a0]?({_SIGN}))\)?")
 _GROUP_OF_THREE = re.compile(r"[+-]?[1-9][0-9]{0,2}\.[0-9]{3}")
 _THREE_DIGITS = re.compile("[+-]?[1-9][0-9]{2}")
+
+
+class Parsed(NamedTuple):
+    """The cells of a column as numbers or times.
+
+    Args:
+        values: `(R,)`; those of bad cells mean nothing.
+        bad: `(R,)` mask of the cells that are no number or time.
+        problem: what was expected and received in a bad row, as an error says it.
+    """
+
+    values: Array
+    bad: Array
+    problem: Callable[[int], str]
 
 
 def to_number(text: str, mark: str = "") -> float:
@@ -43,7 +54,7 @@ def to_number(text: str, mark: str = "") -> float:
     (1234.5, 1234.0, -37.63, inf)
     """
     cell = text.strip()
-    plain = cell.translate(OTHER_MARK) if mark == "," else cell
+    plain = _swap_marks(cell) if mark == "," else cell
     if _PLAIN.fullmatch(plain):
         return float(plain)
     cell = _signed(cell) if mark else cell
@@ -55,23 +66,26 @@ def to_number(text: str, mark: str = "") -> float:
 
 def to_numbers(cells: Sequence[str], mark: str = "") -> Array:
     """The prices `(R,)` in cells, NaN = missing, infinity = no price; see `to_number`."""
-    number = cache(partial(to_number, mark=mark))  # of texts that are not plain, such as NA, there are few
-    prices: list[float] = []
-    for first in range(0, len(cells), BLOCK):
-        block = cells[first : first + BLOCK]
-        plain = [cell.translate(OTHER_MARK) for cell in block] if mark == "," else block
-        if (numbers := _all_plain(plain)) is None:
-            numbers = [float(x) if _PLAIN.fullmatch(x) else number(cell) for x, cell in zip(plain, block)]
-        prices += numbers
-    return np.array(prices)
+    plain = list(map(_swap_marks, cells)) if mark == "," else cells
+    numbers: list[float] = []
+    for text in plain:
+        try:
+            numbers.append(float(text))
+        except ValueError:
+            numbers.append(_NAN)
+    prices = np.fromiter(numbers, dtype=np.float64, count=len(numbers))
+    others = np.isnan(prices)  # words; and float() reads underscores, and digits of other alphabets
+    if "_" in (text := "".join(plain)) or not text.isascii():
+        others |= [not text.isascii() or "_" in text for text in plain]
+    number = cache(partial(to_number, mark=mark))  # few are different
+    for row in np.flatnonzero(others).tolist():
+        prices[row] = number(cells[row])
+    return prices
 
 
-def _all_plain(cells: Sequence[str]) -> list[float] | None:
-    """The numbers in cells that are all plain, as nearly all blocks of cells are; else None."""
-    with suppress(ValueError):  # what float() reads of these characters only is plain
-        if _CHARACTERS.fullmatch("".join(cells)):
-            return list(map(float, cells))
-    return None
+def _swap_marks(cell: str) -> str:
+    """A number with a decimal comma as one with a decimal point, and its points as commas."""
+    return cell.replace(".", "\0").replace(",", ".").replace("\0", ",")
 
 
 def price_problem(text: str, mark: str = "") -> str:
@@ -96,31 +110,15 @@ def price_problem(text: str, mark: str = "") -> str:
     return f"a price; got {cell[:60]!r}{hint}"
 
 
-def parse_price(text: str) -> float:
-    """Parse one price; blank, `.`, `NaN`, `NA`, `N/A`, `#N/A` and `null` (in any case) are NaN.
+def parse_prices(cells: Sequence[str], mark: str = "") -> Parsed:
+    """The prices `(R,)` in cells, NaN = missing; see `to_number`.
 
-    Raises:
-        ValueError: not a finite number with a decimal point; the message continues "expected ...".
-
-    >>> parse_price("-37.63"), parse_price(" . ")
-    (-37.63, nan)
+    >>> parsed = parse_prices(["18.27", "NA", "n.a."])
+    >>> parsed.values[:2].tolist(), parsed.bad.tolist(), parsed.problem(2)[:28]
+    ([18.27, nan], [False, False, True], "expected a price; got 'n.a.'")
     """
-    if abs(number := to_number(text)) == _INF:
-        raise ValueError(price_problem(text))
-    return number
-
-
-def parse_prices(cells: list[str]) -> list[float]:
-    """`parse_price` of every cell.
-
-    >>> parse_prices(["18.27", "NA"])
-    [18.27, nan]
-    """
-    numbers = to_numbers(cells)
-    if (bad := np.flatnonzero(np.isinf(numbers))).size:
-        raise ValueError(price_problem(cells[bad[0]]))
-    prices: list[float] = numbers.tolist()
-    return prices
+    prices = to_numbers(cells, mark)
+    return Parsed(prices, np.isinf(prices), lambda row: f"expected {price_problem(cells[row], mark)}")
 
 
 def decimal_evidence(cell: str) -> str:
@@ -197,7 +195,7 @@ def _signed(cell: str) -> str:
 
 def _without_separators(cell: str, mark: str) -> str | None:
     """A number with this decimal mark as one with a decimal point and no separators; None for other text."""
-    match = _GROUPED.fullmatch(cell.translate(OTHER_MARK) if mark == "," else cell)
+    match = _GROUPED.fullmatch(_swap_marks(cell) if mark == "," else cell)
     return None if match is None else match[0].replace(match[1] or "\0", "")
 
 

@@ -12,13 +12,13 @@ from torchcommodity.data._core.errors import DataError, Finding
 from torchcommodity.data._core.names import printable
 from torchcommodity.data._core.prices import Array, expected_range, overflows
 from torchcommodity.data._core.provenance import NOT_STATED
-from torchcommodity.data._sources.columns.dates import FIRST_YEAR, LAST_YEAR, Parsed, Style, find_style, parse_dates
+from torchcommodity.data._sources.columns.dates import FIRST_YEAR, LAST_YEAR, Style, find_style, parse_dates
 from torchcommodity.data._sources.columns.numbers import (
+    Parsed,
     decimal_proofs,
     grouped_by_points,
     has_comma,
-    price_problem,
-    to_numbers,
+    parse_prices,
     without_currency,
 )
 
@@ -167,9 +167,10 @@ class Column:
     def prices(self, mark: str = ".") -> Parsed:
         """The cells as prices `(R,)`, NaN = missing, with this decimal mark; text may separate thousands."""
         if isinstance(self.cells, list):
-            amounts, prices = self.amounts, to_numbers(self.amounts, mark)
-            if (bad := np.isinf(prices)).any():
-                return Parsed(prices, bad, lambda row: f"expected {price_problem(amounts[row], mark)}")
+            parsed = parse_prices(self.amounts, mark)
+            if parsed.bad.any():
+                return parsed
+            prices = parsed.values
         elif self.is_number:
             prices = self.cells.astype(np.float64)
         else:
