@@ -9,6 +9,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from torchcommodity import data
 from torchcommodity.batch._forecasts import group_by_length
 from torchcommodity.batch._panels import PanelRows, ParsedPanel, parse_block, split_by_panel
 from torchcommodity.batch._sources import PanelTable
@@ -67,7 +68,8 @@ def test_parse_block_parses_each_panel_as_alone(
     for k, change in enumerate(changes):
         table = windows(1).astype({"date": str, "price": str}).assign(panel=f"p{k}")
         block.append(_rows(CHANGES[change](table.reset_index(drop=True)), as_text))
-    source = PanelTable("panels", ("panels",), "")
+    dates = data.LongFormat.detect(windows(1).astype({"date": str})[["date", "symbol", "price"]], "panels").dates
+    source = PanelTable("panels", ("panels",), "", data.LongFormat(1, 2, 3, dates))
     for panel, alone in zip(parse_block(block, artifact.metadata, source), block):
         (expected,) = parse_block([alone], artifact.metadata, source)
         assert type(panel) is type(expected)

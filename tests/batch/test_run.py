@@ -204,6 +204,45 @@ def test_run_takes_timestamps_integer_names_and_other_columns(
     assert expected.drop(columns=["run", "panel"]).equals(result.drop(columns=["run", "panel"]))
 
 
+FORMS: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
+    "days first": lambda t: t.assign(date=t.date.dt.strftime("%d/%m/%Y")),
+    "names of months": lambda t: t.assign(date=t.date.dt.strftime("%b %d, %Y")),
+    "times": lambda t: t.assign(date=t.date.dt.strftime("%Y-%m-%d 16:30:00-05:00")),
+    "integers": lambda t: t.assign(date=t.date.dt.strftime("%Y%m%d").astype(int)),
+    "decimal commas": lambda t: t.assign(price=t.price.astype(str).str.replace(".", ",")),
+    "names of columns": lambda t: t.set_axis(["Panel", "ds", "unique_id", "y"], axis=1),
+    "another language": lambda t: t.set_axis(["panel", "Datum", "Rohstoff", "Kurs"], axis=1),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_run_takes_the_dates_numbers_and_columns_that_read_takes(
+    artifact: Artifact, windows: Windows, tmp_path: Path, form: str
+) -> None:
+    plain = windows(3)[["panel", "date", "symbol", "price"]]
+    batch.run(artifact, write(plain, tmp_path / "p.parquet"), tmp_path / "f.duckdb")
+    batch.run(artifact, write(FORMS[form](plain), tmp_path / "q.parquet"), tmp_path / "g.duckdb")
+    assert len(read(tmp_path / "g.duckdb")) == 3 * ROWS
+    assert read(tmp_path / "g.duckdb").drop(columns="run").equals(read(tmp_path / "f.duckdb").drop(columns="run"))
+
+
+def test_run_rejects_the_panel_of_a_date_in_another_style(artifact: Artifact, windows: Windows, tmp_path: Path) -> None:
+    table = windows(2)
+    table["date"] = table.date.dt.strftime("%d.%m.%Y")
+    table.loc[7, "date"] = "2010-01-05"
+    path = write(table, tmp_path / "p.parquet")
+    assert batch.run(artifact, path, tmp_path / "f.duckdb").run.completed == 1
+    expected = "expected a date such as 20.04.2020, the style of the first row; got '2010-01-05'"
+    assert reasons(tmp_path / "f.duckdb") == {"p0": f"{path}, row 8: {expected}"}
+
+
+def test_run_rejects_a_table_whose_dates_can_be_mistaken(artifact: Artifact, windows: Windows, tmp_path: Path) -> None:
+    table = windows(1)
+    table["date"] = table.date.dt.strftime("%d/01/%Y").where(table.date.dt.day <= 12, "01/01/2010")
+    with pytest.raises(ValueError, match=r"p\.parquet: 'date': day and month can be mistaken .* got '01/01/2010'$"):
+        batch.run(artifact, write(table, tmp_path / "p.parquet"), tmp_path / "f.duckdb")
+
+
 def test_run_takes_a_folder_a_pattern_and_a_duckdb_table(artifact: Artifact, windows: Windows, tmp_path: Path) -> None:
     table, folder = windows(), tmp_path / "panels"
     (folder / "more").mkdir(parents=True)
@@ -250,9 +289,18 @@ BAD_TABLES: dict[str, tuple[Any, str]] = {
     "truncated": (truncated, "expected a complete Parquet file"),
     "empty folder": (lambda p, w: p, "with no such file"),
     "no rows": (lambda p, w: write(w(1)[:0], p / "e.parquet"), "expected rows; got none"),
-    "no symbol": (lambda p, w: write(w(1).drop(columns="symbol"), p / "e.parquet"), "expected columns panel,date"),
-    "no price": (lambda p, w: write(w(1).drop(columns="price"), p / "e.parquet"), "close or price or value"),
-    "wrong date": (lambda p, w: write(w(1).assign(date=3), p / "e.parquet"), "'date': expected dates; got BIGINT"),
+    "no symbol": (
+        lambda p, w: write(w(1).drop(columns="symbol"), p / "e.parquet"),
+        "expected columns of dates, symbols and prices; got date",
+    ),
+    "no price": (
+        lambda p, w: write(w(1).drop(columns="price"), p / "e.parquet"),
+        "expected a price column, such as settle or close or price; got none among date, symbol",
+    ),
+    "wrong date": (
+        lambda p, w: write(w(1).assign(date=3), p / "e.parquet"),
+        "'date': expected a date, such as 2020-04-20; got '3'",
+    ),
     "wrong price": (lambda p, w: write(w(1).assign(price=True), p / "e.parquet"), "expected prices; got BOOLEAN"),
 }
 

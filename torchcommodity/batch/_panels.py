@@ -1,8 +1,6 @@
 """Rows of panels as prices and days: a block of panels in one pass over arrays; a fault rejects its panel alone."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import date
-from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -17,9 +15,6 @@ from torchcommodity.data import (
     check_not_future,
     expected_range,
     overflows,
-    parse_date,
-    parse_price,
-    parse_prices,
     summarize_names,
 )
 from torchcommodity.export import Metadata
@@ -27,7 +22,6 @@ from torchcommodity.forecast import check_warmup
 from torchcommodity.opkit.arguments import operation
 
 MAX_ROWS = 2_000_000  # per panel; the calendar has 33,237 days
-EPOCH = date(1970, 1, 1).toordinal()
 NO_DAY = -(2**31)  # outside every calendar
 
 Array = np.ndarray[Any, Any]
@@ -109,7 +103,8 @@ def parse_block(
             reasons[k] = f"{where}: expected the name of a panel; got none in {panel.total} rows"
         elif panel.total > MAX_ROWS:
             reasons[k] = f"{where}: expected at most {MAX_ROWS:,} rows of a panel; got {panel.total:,}"
-    parsed = _parse([k for k in range(len(block)) if k not in reasons], block, metadata, source, reasons)
+    named = [k for k in range(len(block)) if k not in reasons]
+    parsed = _parse(named, block, metadata, source, reasons) if named else {}
     return [parsed[k] if k in parsed else RejectedPanel(panel.name, reasons[k]) for k, panel in enumerate(block)]
 
 
@@ -117,9 +112,13 @@ def _parse(
     panels: Sequence[int], block: Sequence[PanelRows], metadata: Metadata, source: PanelTable, reasons: dict[int, str]
 ) -> dict[int, ParsedPanel]:
     """The panels without a fault by their numbers; the reasons of the others are added."""
-    if not panels:
-        return {}
-    rows = _read_rows(panels, block, metadata)
+    table = pa.Table.from_batches([batch for k in panels for batch in block[k].batches])
+    column = {name: table.column(name).combine_chunks() for name in ("file", "row", "symbol", "date", "price")}
+    names = column["symbol"]
+    symbol = pc.fill_null(pc.index_in(names, pa.array(metadata.symbols, names.type)), -1).to_numpy()
+    panel_of_row = np.repeat(np.array(panels), [block[k].total for k in panels])
+    file, line = column["file"].to_numpy(), column["row"].to_numpy()
+    rows = Rows(panel_of_row, file, line, symbol, names, column["date"], column["price"])
 
     def reject(bad: Array, describe: Callable[[int], str]) -> None:
         faults = np.flatnonzero(bad)
@@ -127,32 +126,43 @@ def _parse(
             if int(panel) not in reasons:
                 row = int(faults[first])
                 where = source.at(int(rows.file[row]), int(rows.line[row]))
-                reasons[int(panel)] = f"{where}: expected {describe(row)}"
+                reasons[int(panel)] = f"{where}: {describe(row)}"
 
     present = np.zeros((len(block), len(metadata.symbols) + 1), dtype=bool)
     present[rows.panel, rows.symbol] = True  # the last column: other symbols
 
     def absent_symbols(row: int) -> str:
-        names = [name for name, is_present in zip(metadata.symbols, present[rows.panel[row]]) if not is_present]
-        own = rows.names.filter(pa.array(rows.panel == rows.panel[row]))
-        return f"rows of {summarize_names(names)}; got {summarize_names(map(repr, pc.unique(own).to_pylist()))}"
+        absent = [name for name, is_present in zip(metadata.symbols, present[rows.panel[row]]) if not is_present]
+        own = pc.unique(rows.names.filter(pa.array(rows.panel == rows.panel[row]))).to_pylist()
+        return f"expected rows of {summarize_names(absent)}; got {summarize_names(map(repr, own))}"
 
-    reject(_is_null(rows.names), lambda row: "a symbol; got none")
+    reject(_is_null(rows.names), lambda row: "expected a symbol; got none")
     reject(np.asarray(~present[rows.panel, :-1].all(axis=1)), absent_symbols)
     totals = np.bincount(rows.panel, minlength=len(block))
     rows = rows.take(np.flatnonzero(rows.symbol >= 0))
     ignored = totals - np.bincount(rows.panel, minlength=len(block))
-    days, prices, (first, last) = _days(rows.date), _prices(rows.price), metadata.day_range
-    reject(_is_null(rows.date), lambda row: "a date; got none")
-    reject(days == NO_DAY, lambda row: _problem(parse_date, rows.date[row].as_py()))
+    first, last = metadata.day_range
+    reject(_is_null(rows.date), lambda row: "expected a date; got none")
+    if pa.types.is_date(rows.date.type):
+        days = pc.fill_null(rows.date.cast(pa.int32()), NO_DAY).to_numpy().astype(np.int64)
+    else:
+        encoded = rows.date.dictionary_encode()  # each distinct text is read once
+        dates = source.form.parse_dates(encoded.dictionary.to_pylist() or [""])
+        text = pc.fill_null(encoded.indices, 0).to_numpy()
+        reject(dates.bad[text], lambda row: dates.problem(int(text[row])))
+        days = dates.values[text].astype(np.int64)
     calendar = " to ".join(metadata.calendar)
     reject(
-        (days < first) | (days > last), lambda row: f"a date from {calendar}; got {np.datetime64(int(days[row]), 'D')}"
+        (days < first) | (days > last),
+        lambda row: f"expected a date from {calendar}; got {np.datetime64(int(days[row]), 'D')}",
     )
-    is_text = not pa.types.is_floating(rows.price.type)
-    if is_text:
-        reject(np.isinf(prices), lambda row: _problem(parse_price, rows.price[row].as_py()))
-    reject(overflows(prices), lambda row: expected_range(float(prices[row])))
+    if pa.types.is_floating(rows.price.type):
+        prices = pc.fill_null(rows.price, np.nan).to_numpy()
+    else:
+        amounts = source.form.parse_prices([text or "" for text in rows.price.to_pylist()])
+        reject(amounts.bad, amounts.problem)
+        prices = amounts.values
+    reject(overflows(prices), lambda row: f"expected {expected_range(float(prices[row]))}")
 
     good = np.flatnonzero(~np.isin(rows.panel, list(reasons)))
     rows, days, prices = rows.take(good), days[good], prices[good]
@@ -164,7 +174,7 @@ def _parse(
 
     def second_price(row: int) -> str:
         symbol, day = metadata.symbols[rows.symbol[row]], np.datetime64(int(days[row]), "D")
-        return f"one price of {symbol} on {day}; got {prices[row]:g} as another one"
+        return f"expected one price of {symbol} on {day}; got {prices[row]:g} as another one"
 
     reject(repeated, second_price)
     matrix = np.full((len(keys), N), np.nan)
@@ -172,79 +182,21 @@ def _parse(
     starts = np.searchsorted(keys, np.arange(len(block) + 1) * span)
     result = {}
     for k, (start, end) in enumerate(pairwise(starts)):
-        if k not in reasons:
-            panel = ParsedPanel(str(block[k].name), matrix[start:end], keys[start:end] % span + first, int(ignored[k]))
-            try:
-                _check_rows(panel, metadata)
-                result[k] = panel
-            except ValueError as error:
-                reasons[k] = str(error)
+        if k in reasons:
+            continue
+        panel = ParsedPanel(str(block[k].name), matrix[start:end], keys[start:end] % span + first, int(ignored[k]))
+        try:
+            if len(panel.days) < metadata.min_rows:
+                raise ValueError(f"at least {metadata.min_rows} rows are needed; got {len(panel.days)}")
+            own = panel.days.astype("datetime64[D]")
+            with operation("batch"):
+                check_frequency(own, metadata.frequency)
+                check_not_future(own, metadata.frequency)
+            check_warmup(torch.from_numpy(panel.prices), metadata.symbols, metadata.warmup)
+            result[k] = panel
+        except ValueError as error:
+            reasons[k] = str(error)
     return result
-
-
-def _read_rows(panels: Sequence[int], block: Sequence[PanelRows], metadata: Metadata) -> Rows:
-    table = pa.Table.from_batches([batch for k in panels for batch in block[k].batches])
-    column = {name: table.column(name).combine_chunks() for name in ("file", "row", "symbol", "date", "price")}
-    names = column["symbol"]
-    symbol = pc.fill_null(pc.index_in(names, pa.array(metadata.symbols, names.type)), -1).to_numpy()
-    panel = np.repeat(np.array(panels), [block[k].total for k in panels])
-    file, line = column["file"].to_numpy(), column["row"].to_numpy()
-    return Rows(panel, file, line, symbol, names, column["date"], column["price"])
-
-
-def _check_rows(panel: ParsedPanel, metadata: Metadata) -> None:
-    """Raise ValueError for a panel from which there is no forecast."""
-    if len(panel.days) < metadata.min_rows:
-        raise ValueError(f"at least {metadata.min_rows} rows are needed; got {len(panel.days)}")
-    dates = panel.days.astype("datetime64[D]")
-    with operation("batch"):
-        check_frequency(dates, metadata.frequency)
-        check_not_future(dates, metadata.frequency)
-    check_warmup(torch.from_numpy(panel.prices), metadata.symbols, metadata.warmup)
-
-
-def _days(column: Any) -> Array:
-    """Days since 1970-01-01; each distinct text is parsed once; what is no date is `NO_DAY`."""
-    if pa.types.is_date(column.type):
-        days: Array = pc.fill_null(column.cast(pa.int32()), NO_DAY).to_numpy().astype(np.int64)
-        return days
-    encoded = column.dictionary_encode()
-    days = np.array([*map(parse_day, encoded.dictionary.to_pylist()), NO_DAY])
-    return np.asarray(days[pc.fill_null(encoded.indices, -1).to_numpy()])
-
-
-@lru_cache(maxsize=1 << 16)  # more than the days of the calendar
-def parse_day(text: str) -> int:
-    """Days from 1970-01-01 to an ISO date, `NO_DAY` for other text; tables repeat it from block to block.
-
-    >>> parse_day("1970-01-31")
-    30
-    """
-    try:
-        return parse_date(text)[0].toordinal() - EPOCH
-    except ValueError:
-        return NO_DAY
-
-
-def _prices(column: Any) -> Array:
-    """Prices, NaN = missing; text that is no price is infinite."""
-    if pa.types.is_floating(column.type):
-        prices: Array = pc.fill_null(column, np.nan).to_numpy()
-        return prices
-    cells = [text or "" for text in column.to_pylist()]
-    try:
-        return np.array(parse_prices(cells))
-    except ValueError:
-        return np.array([np.inf if _problem(parse_price, cell) else parse_price(cell) for cell in cells])
-
-
-def _problem(parse: Callable[[str], object], text: str | None) -> str:
-    """What `parse` says against a text, or ""."""
-    try:
-        parse(text or "")
-    except ValueError as error:
-        return str(error)
-    return ""
 
 
 def _is_null(column: Any) -> Array:

@@ -19,12 +19,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from torchcommodity.batch._duckdb import sql_name, sql_text
-from torchcommodity.data import Panel, detect_layout, local_copy, parse_table_name, public_address, summarize_names
+from torchcommodity.data import LongFormat, Panel, local_copy, parse_table_name, public_address, summarize_names
 
 NOT_FILES = re.compile(r"sql:|\w+://")  # they may contain a colon or a star too
-NAME_TYPES = re.compile(r"VARCHAR|ENUM\(.*|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|U?INTEGER|UUID")
-DATE_TYPES = re.compile(r"VARCHAR|DATE|TIMESTAMP(_S|_MS|_NS)?|TIMESTAMP WITH TIME ZONE")
-PRICE_TYPES = re.compile(r"VARCHAR|FLOAT|DOUBLE|DECIMAL\(.*|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|U?INTEGER")
+INTEGERS = "U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?"
+NAME_TYPES = re.compile(rf"VARCHAR|ENUM\(.*|{INTEGERS}|UUID")
+DATE_TYPES = re.compile(rf"VARCHAR|DATE|TIMESTAMP(_S|_MS|_NS)?|TIMESTAMP WITH TIME ZONE|{INTEGERS}")
+PRICE_TYPES = re.compile(rf"VARCHAR|FLOAT|DOUBLE|DECIMAL\(.*|{INTEGERS}")
+SAMPLE = 10_000  # first rows, from which the columns and the format of text are decided
 COLUMNS = "panel,date,symbol,price"
 
 
@@ -36,12 +38,14 @@ class PanelTable:
         label: name of the source, which begins each error message.
         files: the files, or the label of a table.
         sha256: checksum of the content.
+        form: its columns, and how text in them is read.
         states: inode, size and modification time of each file when its checksum was taken.
     """
 
     label: str
     files: tuple[str, ...]
     sha256: str
+    form: LongFormat
     states: tuple[Any, ...] = field(default=(), repr=False)
 
     def at(self, file: int, row: int) -> str:
@@ -120,7 +124,7 @@ def _open_panel(connection: Any, panel: Panel) -> PanelTable:
     }
     connection.register("panels", pa.table(columns))
     label = summarize_names(dict.fromkeys(record.location for record in panel.provenance))
-    return PanelTable(label, (label,), digest.hexdigest())
+    return PanelTable(label, (label,), digest.hexdigest(), LongFormat(1, 2, 3))
 
 
 def _open_table(connection: Any, file: Path, table: str) -> PanelTable:
@@ -133,8 +137,8 @@ def _open_table(connection: Any, file: Path, table: str) -> PanelTable:
         known = summarize_names(tables) or "it has none"
         raise ValueError(f"batch: expected a table of {file} ({known}); got {table!r}")
     label = f"{file}:{table}"
-    _create_view(connection, label, f"source.{sql_name(table)}", "0", "rowid + 1", None)
-    return PanelTable(label, (label,), _checksum_of_rows(connection))
+    form = _create_view(connection, label, f"source.{sql_name(table)}", "0", "rowid + 1", None)
+    return PanelTable(label, (label,), _checksum_of_rows(connection), form)
 
 
 def _open_parquet(connection: Any, files: list[Path]) -> PanelTable:
@@ -150,23 +154,24 @@ def _open_parquet(connection: Any, files: list[Path]) -> PanelTable:
     quoted = f"[{', '.join(map(sql_text, names))}]"
     reader = f"read_parquet({quoted}, file_row_number = true, filename = '__file', hive_partitioning = false)"
     label = names[0] if len(names) == 1 else f"{len(names)} Parquet files"
-    _create_view(connection, label, reader, f"list_position({quoted}, __file) - 1", "file_row_number + 1", first)
+    form = _create_view(connection, label, reader, f"list_position({quoted}, __file) - 1", "file_row_number + 1", first)
     digest = digests[0] if len(digests) == 1 else hashlib.sha256("\n".join(digests).encode()).hexdigest()
-    return PanelTable(label, names, digest, states)
+    return PanelTable(label, names, digest, form, states)
 
 
-def _create_view(connection: Any, label: str, table: str, file: str, row: str, schema: Any) -> None:
+def _create_view(connection: Any, label: str, table: str, file: str, row: str, schema: Any) -> LongFormat:
     """The view `panels` of a table expression; `file` and `row` are SQL expressions of its rows."""
     columns = connection.execute(f"DESCRIBE SELECT * FROM {table}").fetchall()
     types = {name: kind for name, kind, *_ in columns if name not in ("__file", "file_row_number")}
-    names = list(types)
-    roles = detect_layout(names, label)
-    panel = [name for name in names if name.strip().lower() == "panel"]
-    if roles.symbol is None or not panel:
-        raise ValueError(f"{label}: expected columns {COLUMNS}; got {summarize_names(names, limit=20)}")
-    date, symbol, price = names[roles.date], names[roles.symbol], names[roles.prices[0]]
+    panels = [name for name in types if name.strip().lower() == "panel"]
+    if not panels:
+        raise ValueError(f"{label}: expected columns {COLUMNS}; got {summarize_names(types, limit=20)}")
+    panel, names = panels[0], [name for name in types if name != panels[0]]
+    sample = connection.sql(f"SELECT {', '.join(map(sql_name, names))} FROM {table} LIMIT {SAMPLE}")
+    form = LongFormat.detect(sample.to_arrow_table(), label)
+    date, symbol, price = names[form.date], names[form.symbol], names[form.price]
     for name, expected, words in (
-        (panel[0], NAME_TYPES, "names or integers"),
+        (panel, NAME_TYPES, "names or integers"),
         (date, DATE_TYPES, "dates"),
         (symbol, NAME_TYPES, "names"),
         (price, PRICE_TYPES, "prices"),
@@ -177,12 +182,13 @@ def _create_view(connection: Any, label: str, table: str, file: str, row: str, s
     if types[date] == "TIMESTAMP WITH TIME ZONE":
         zone = (schema.field(date).type.tz if schema is not None else None) or "UTC"
         day = f"timezone({sql_text(zone)}, {day})"
-    day = day if types[date] == "VARCHAR" else f"CAST({day} AS DATE)"
+    day = f"CAST({day} AS {'DATE' if form.dates is None else 'VARCHAR'})"
     number = sql_name(price) if types[price] == "VARCHAR" else f"CAST({sql_name(price)} AS DOUBLE)"
     connection.execute(
-        f"CREATE VIEW panels AS SELECT CAST({sql_name(panel[0])} AS VARCHAR) AS panel, {day} AS date, "
+        f"CREATE VIEW panels AS SELECT CAST({sql_name(panel)} AS VARCHAR) AS panel, {day} AS date, "
         f"CAST({sql_name(symbol)} AS VARCHAR) AS symbol, {number} AS price, {file} AS file, {row} AS row FROM {table}"
     )
+    return form
 
 
 def _find_files(source: str) -> list[Path]:

@@ -78,9 +78,6 @@ if TYPE_CHECKING:
     from torchcommodity.data._read_table import read_curve as read_curve
     from torchcommodity.data._sources.bars import Bars as Bars
     from torchcommodity.data._sources.bars import read_bars as read_bars
-    from torchcommodity.data._sources.columns.dates import parse_date as parse_date
-    from torchcommodity.data._sources.columns.numbers import parse_price as parse_price
-    from torchcommodity.data._sources.columns.numbers import parse_prices as parse_prices
     from torchcommodity.data._sources.embedded import embedded as embedded
     from torchcommodity.data._sources.embedded import embedded_symbols as embedded_symbols
     from torchcommodity.data._sources.embedded import product_name as product_name
@@ -91,11 +88,11 @@ if TYPE_CHECKING:
     from torchcommodity.data._sources.formats import FORMATS as FORMATS
     from torchcommodity.data._sources.formats import Format as Format
     from torchcommodity.data._sources.http import Http as Http
-    from torchcommodity.data._sources.layout import detect_layout as detect_layout
     from torchcommodity.data._sources.locations import TableName as TableName
     from torchcommodity.data._sources.locations import local_copy as local_copy
     from torchcommodity.data._sources.locations import parse_table_name as parse_table_name
     from torchcommodity.data._sources.locations import public_address as public_address
+    from torchcommodity.data._sources.long_format import LongFormat as LongFormat
     from torchcommodity.data._sources.publishers import eia as eia
     from torchcommodity.data._sources.publishers import eia_curve as eia_curve
     from torchcommodity.data._sources.publishers import fred as fred
@@ -104,7 +101,6 @@ if TYPE_CHECKING:
     from torchcommodity.data._sources.quantiles import read_quantiles as read_quantiles
     from torchcommodity.data._sources.read_arguments import ReadArguments as ReadArguments
     from torchcommodity.data._sources.read_arguments import TableArguments as TableArguments
-    from torchcommodity.data._sources.roles import Layout as Layout
     from torchcommodity.data._sources.write import frame_to_csv as frame_to_csv
     from torchcommodity.data._sources.write import quote_spreadsheet_cell as quote_spreadsheet_cell
     from torchcommodity.data._sources.write import write as write
@@ -154,18 +150,15 @@ _MODULES = {
     "_read": ["read"],
     "_read_table": ["read_curve"],
     "_sources.bars": ["Bars", "read_bars"],
-    "_sources.columns.dates": ["parse_date"],
-    "_sources.columns.numbers": ["parse_price", "parse_prices"],
     "_sources.embedded": ["embedded", "embedded_symbols", "product_name"],
     "_sources.files": ["cache_dir", "store_path", "write_atomic", "write_files_atomic"],
     "_sources.formats": ["FORMATS", "Format"],
     "_sources.http": ["Http"],
-    "_sources.layout": ["detect_layout"],
+    "_sources.long_format": ["LongFormat"],
     "_sources.locations": ["TableName", "local_copy", "parse_table_name", "public_address"],
     "_sources.publishers": ["eia", "eia_curve", "fred"],
     "_sources.quantiles": ["QuantileTable", "QuantileUnit", "read_quantiles"],
     "_sources.read_arguments": ["ReadArguments", "TableArguments"],
-    "_sources.roles": ["Layout"],
     "_sources.write": ["frame_to_csv", "quote_spreadsheet_cell", "write"],
     "_store.rows": ["Vintage"],
     "_store.store": ["Store", "StoreEntry"],

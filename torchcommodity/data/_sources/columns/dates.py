@@ -95,6 +95,8 @@ HINTS = (  # of what is no date: its pattern, and what to do
     ("[A-Za-z]{3,9}[ -][0-9]{2}|[12][0-9]{3}:[0-9]{2}", "a month? write it as 2020-04"),
 )
 
+ORDER_HINT = "; say which comes first with --date-order dmy or mdy (date_order=)"
+
 
 def find_style(text: str) -> Style | None:
     """The style of a date, None for other text.
@@ -124,7 +126,7 @@ class DateFormat(NamedTuple):
             raise ValueError(_no_style(distinct[0] if distinct else ""))
         order, problems = _decide_order(style.read(distinct))
         if problems:
-            raise ValueError(next(iter(problems.values())))
+            raise ValueError(next(iter(problems.values())).removesuffix(ORDER_HINT))
         return cls(style, order)
 
     def parse(self, texts: Sequence[str]) -> Parsed:
@@ -190,7 +192,7 @@ def _decide_order(dates: Dates) -> tuple[str | None, dict[str, str]]:
         return None, {texts[late]: f"expected dates in one order of day and month; got {got}"}
     if day_first is None and month_first is None:
         problem = f"day and month can be mistaken for each other in every row; got {texts[0].strip()!r}"
-        return None, {texts[0]: f"{problem}; say which comes first with --date-order dmy or mdy (date_order=)"}
+        return None, {texts[0]: f"{problem}{ORDER_HINT}"}
     return "mdy" if day_first is None else "dmy", {}
 
 
