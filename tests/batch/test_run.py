@@ -239,7 +239,7 @@ def test_run_rejects_the_panel_of_a_date_in_another_style(artifact: Artifact, wi
 def test_run_rejects_a_table_whose_dates_can_be_mistaken(artifact: Artifact, windows: Windows, tmp_path: Path) -> None:
     table = windows(1)
     table["date"] = table.date.dt.strftime("%d/01/%Y").where(table.date.dt.day <= 12, "01/01/2010")
-    with pytest.raises(ValueError, match=r"p\.parquet: 'date': day and month can be mistaken .* got '01/01/2010'$"):
+    with pytest.raises(ValueError, match=r"p\.parquet: 'date': day and month can be mistaken .* got '0[0-9]/01/2010'$"):
         batch.run(artifact, write(table, tmp_path / "p.parquet"), tmp_path / "f.duckdb")
 
 
