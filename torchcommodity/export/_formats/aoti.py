@@ -56,8 +56,7 @@ def to_bytes(
             program, package_path=f"{folder}/model.pt2", inductor_configs=SETTINGS | (inductor_configs or {})
         )
         records = pt2.read_records(Path(package).read_bytes())
-    # the sources are compiled into the .so; the loader of a GPU finds the metadata by their names
-    records = {name: b"" if name.endswith(".cpp") else content for name, content in records.items()}
+    records = {name: content for name, content in records.items() if not name.endswith(".cpp")}  # compiled into the .so
     records |= {f"{LIBRARY}{path.name}": path.read_bytes() for path in _libraries()}
     return append_zip_checksum(pt2.write_records(records | {pt2.METADATA: metadata.to_json().encode()}))
 
