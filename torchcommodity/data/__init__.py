@@ -75,7 +75,8 @@ if TYPE_CHECKING:
     from torchcommodity.data._quality.training import compare_with_training as compare_with_training
     from torchcommodity.data._quality.training import price_statistics as price_statistics
     from torchcommodity.data._read import read as read
-    from torchcommodity.data._read_table import read_curve as read_curve
+    from torchcommodity.data._read import read_curve as read_curve
+    from torchcommodity.data._read import to_panel as to_panel
     from torchcommodity.data._sources.bars import Bars as Bars
     from torchcommodity.data._sources.bars import read_bars as read_bars
     from torchcommodity.data._sources.embedded import embedded as embedded
@@ -112,7 +113,6 @@ if TYPE_CHECKING:
     from torchcommodity.data._store.update import updatable_symbols as updatable_symbols
     from torchcommodity.data._store.update import update as update
     from torchcommodity.data._to_covariates import to_covariates as to_covariates
-    from torchcommodity.data._to_panel import to_panel as to_panel
 
 _MODULES = {
     "_contracts.continuous": ["RollRule"],
@@ -147,8 +147,7 @@ _MODULES = {
     "_covariates.covariates": ["CovariateCheck", "Covariates", "KnownValues"],
     "_quality.inspect": ["inspect", "inspect_prices"],
     "_quality.training": ["PriceStatistics", "compare_with_training", "price_statistics"],
-    "_read": ["read"],
-    "_read_table": ["read_curve"],
+    "_read": ["read", "read_curve", "to_panel"],
     "_sources.bars": ["Bars", "read_bars"],
     "_sources.embedded": ["embedded", "embedded_symbols", "product_name"],
     "_sources.files": ["cache_dir", "store_path", "write_atomic", "write_files_atomic"],
@@ -164,7 +163,6 @@ _MODULES = {
     "_store.store": ["Store", "StoreEntry"],
     "_store.update": ["SeriesUpdate", "Update", "updatable_symbols", "update"],
     "_to_covariates": ["to_covariates"],
-    "_to_panel": ["to_panel"],
 }
 
 if not TYPE_CHECKING:  # type checkers would allow any name

@@ -1,23 +1,41 @@
-"""`read`: prices from any source, named in one string."""
+"""`read`, `to_panel`: prices from any source, in four steps.
 
+1. Open: `open_table` and `open_frame` make one `Table` of a file, an object, a table of a database or a frame.
+2. Type: each `Column` of it finds out once what its cells are: times, numbers or names, and why others are none.
+3. Decide: `panel_of_contracts` says whether each price belongs to a contract, `assign_roles` which column is the date,
+   the symbol, the price.
+4. Build: the panel by contract, or of a wide or a long table; what is doubtful is found by `inspect`. Bars are a table
+   of one of these kinds: `read_bars` builds it once for each of their fields.
+"""
+
+import hashlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+import torch
 from typing_extensions import Unpack
 
 from torchcommodity._choices import Adjustment
+from torchcommodity.data._contracts.contract_panel import panel_of_contracts
+from torchcommodity.data._core.curve import Curve
 from torchcommodity.data._core.errors import DataError
 from torchcommodity.data._core.names import check_several
 from torchcommodity.data._core.panel import Panel
-from torchcommodity.data._core.provenance import NOT_STATED
-from torchcommodity.data._read_table import read_file
+from torchcommodity.data._core.provenance import NOT_STATED, Provenance, drop_origin_findings
+from torchcommodity.data._sources.build import apply_records, assemble, build_grid
 from torchcommodity.data._sources.embedded import embedded
 from torchcommodity.data._sources.publishers import eia, fred
 from torchcommodity.data._sources.read_arguments import ReadArguments, ReadOptions, unpack_keywords
+from torchcommodity.data._sources.roles import assign_roles
+from torchcommodity.data._sources.tables.open_table import open_frame, open_table
+from torchcommodity.data._sources.tables.table import Table
 from torchcommodity.data._store.rows import AsOf
 from torchcommodity.data._store.store import Store
+from torchcommodity.opkit.arguments import current_operation, operation
 
 NOT_FILES = ("embedded", "monthly", "auto", "store:", "fred:", "eia:")
 
@@ -112,39 +130,147 @@ def read(
         )
     if (roll or adjustment) and str(source).startswith(NOT_FILES):
         raise DataError(f"roll: expected a file of prices by contract (date,contract,settle); got {source}")
-    if source in ("embedded", "monthly"):  # most of their symbols are read by name only
+    store = store or Store()
+    publishers: dict[str, Callable[[str], Panel]] = {
+        "fred": fred,
+        "eia": eia,
+        "store": partial(store.load, as_of=as_of),
+    }
+    prefix, colon, names = source.partition(":") if isinstance(source, str) else ("", "", "")
+    if source in ("embedded", "monthly"):
         panel = embedded(symbols, frequency="monthly" if source == "monthly" else "daily")
-        return _declare(panel, contracts, averages)
-    options = ReadOptions(**arguments, roll=roll, adjustment=adjustment, contracts=contracts)
-    panel = _read(source, publisher, license, store or Store(), as_of, options)
+    elif source == "auto":
+        panel = store.load(as_of=as_of) if store.list() or as_of is not None else embedded()
+    elif colon and prefix in publishers:
+        panel = publishers[prefix](names)
+    elif isinstance(source, str) and not source.strip():
+        raise DataError(
+            "source: expected embedded, monthly, auto, store:NAME, fred:ID, eia:ID or a path; got an empty string"
+        )
+    else:
+        table = open_table(source if isinstance(source, str) else Path(source), publisher, license)
+        options = ReadOptions(**arguments, roll=roll, adjustment=adjustment, contracts=contracts)
+        panel = panel_of_table(table, options)
     panel = panel if symbols is None else panel.select(symbols)
-    return _declare(panel, contracts, averages)
-
-
-def _declare(panel: Panel, contracts: Mapping[str, str | None] | None, averages: bool | None) -> Panel:
-    """The panel with what the caller says of it."""
     panel = panel if contracts is None else panel.with_contracts(contracts)
     return panel if averages is None else panel.with_averages(None if averages else [])
 
 
-def _read(
-    source: str | os.PathLike[str],
-    publisher: str,
-    license: str,
-    store: Store,
-    as_of: AsOf | None,
-    options: ReadOptions,
+@operation("to_panel")
+@unpack_keywords
+def to_panel(
+    prices: Any,
+    *,
+    symbols: Sequence[str] | None = None,
+    units: Iterable[str] | None = None,
+    provenance: Iterable[Provenance] | None = None,
+    contracts: Iterable[str | None] | None = None,
+    **arguments: Unpack[ReadArguments],
 ) -> Panel:
-    if not isinstance(source, str):
-        return read_file(Path(source), publisher, license, options)
-    if source == "auto":
-        return store.load(as_of=as_of) if store.list() or as_of is not None else embedded()
-    prefix, colon, names = source.partition(":")
-    readers: dict[str, Callable[[str], Panel]] = {"fred": fred, "eia": eia, "store": partial(store.load, as_of=as_of)}
-    if colon and prefix in readers:
-        return readers[prefix](names)
-    if not source.strip():
-        raise DataError(
-            "source: expected embedded, monthly, auto, store:NAME, fred:ID, eia:ID or a path; got an empty string"
+    """Convert prices of any accepted type to a `Panel`.
+
+    | type | rule |
+    |---|---|
+    | `Panel` | unchanged |
+    | pandas DataFrame | a wide table: dates as index or column, one column per symbol; bars as yfinance returns them |
+    | | a long table: a date, a symbol and a price column |
+    | pandas Series | prices by date; its name is the symbol |
+    | polars DataFrame, pyarrow Table, DuckDB relation | a wide or long table with a date column |
+    | `str`, `os.PathLike` | `read` |
+
+    The roles of the columns are found as by `read`, `unique_id, ds, y` too. Rows may be in any order; `Panel.findings`
+    reports that they were sorted, and all other data-quality warnings.
+
+    Args:
+        prices: see the table; NaN and None = missing.
+        symbols: only these, in this order; default: all.
+        units: per symbol, in the order of the columns or of first appearance; default: the column `unit`, or "".
+        provenance: per symbol; default: as read; of a frame, location "memory" with the sha256 of the prices.
+        contracts: per symbol, as for `Panel`; default: as read.
+        **arguments: how the source is read, see `ReadArguments`; a `Panel` takes none of them.
+
+    Raises:
+        TypeError: another type.
+        DataError: data that cannot be trusted: no date column or several, cells that are not prices, two prices for one
+            date and symbol; or an unknown symbol.
+
+    >>> import pandas as pd
+    >>> long = pd.DataFrame({"unique_id": "WTI", "ds": ["2020-04-17", "2020-04-20"], "y": [18.27, -37.63]})
+    >>> to_panel(long).symbols
+    ('WTI',)
+    >>> to_panel(pd.Series([18.27, -37.63], index=pd.to_datetime(["2020-04-17", "2020-04-20"]), name="WTI"))
+    Panel(2 dates 2020-04-17 to 2020-04-20, 1 symbol: WTI)
+    >>> import duckdb
+    >>> to_panel(duckdb.sql("SELECT DATE '2020-04-20' AS date, -37.63 AS WTI"), units=["$/bbl"]).units
+    ('$/bbl',)
+    """
+    if isinstance(prices, Panel):
+        panel = prices
+    elif isinstance(prices, (str, os.PathLike)):
+        try:
+            panel = read(prices, **arguments)
+        except DataError as error:
+            raise DataError(f"{current_operation()}: {error}") from None
+    elif (table := open_frame(prices, current_operation())) is not None:
+        panel = panel_of_table(table, ReadOptions(**arguments))
+    else:
+        kind = type(prices)
+        name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+        raise TypeError(
+            f"{current_operation()}: prices must be a Panel, a pandas or polars DataFrame, a Series, a DuckDB "
+            f"relation, an Arrow table or a path; got {name}; make a DataFrame of it, with its dates as index"
         )
-    return read_file(source, publisher, license, options)
+    if units is not None:
+        panel = replace(panel, units=tuple(units))
+    if contracts is not None:
+        panel = replace(panel, contracts=tuple(contracts))
+    if provenance is not None:
+        records = tuple(provenance)
+        panel = replace(panel, provenance=records, findings=drop_origin_findings(panel.findings, records))
+    return panel if symbols is None else panel.select(symbols)
+
+
+def panel_of_table(table: Table, options: ReadOptions) -> Panel:
+    """The panel of a table of prices: by contract, wide or long."""
+    if (panel := panel_of_contracts(table, options)) is not None:
+        return panel
+    grid = build_grid(assign_roles(table, options), options)
+    if table.kind == "DataFrame":  # its prices are what can be checked
+        origin = replace(grid.origin, sha256=hashlib.sha256(grid.values.tobytes()).hexdigest())
+        return assemble(replace(grid, origin=origin), drop_empty=False)
+    return apply_records(assemble(grid), table.records)
+
+
+def read_curve(path: str | os.PathLike[str]) -> Curve:
+    """Read a futures curve, the closes of nearby contracts, from a CSV or Parquet file, plain or gzipped.
+
+    The file is a long table with columns `date,symbol,nth,close`: `nth` is 1 for the front contract, 2 for the next.
+    Other columns, such as `contract`, are ignored and reported. Dates, numbers and missing values are as for `read`.
+
+    Args:
+        path: the file; its first bytes determine whether it is read as Parquet.
+
+    Returns:
+        Closes `(T, N, C)` float64 in the units of the file, C the largest `nth`, NaN = missing; `Curve.findings` lists
+        data-quality warnings. `Panel.with_curve` aligns it with a panel.
+
+    Raises:
+        DataError: data that cannot be trusted, with file, line and value.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+    ...     _ = file.write("date,symbol,nth,close\\n2020-04-20,WTI,1,-37.63\\n2020-04-20,WTI,2,20.43\\n")
+    ...     file.flush()
+    ...     curve = read_curve(file.name)
+    >>> curve.values.tolist(), curve.symbols
+    ([[[-37.63, 20.43]]], ('WTI',))
+    """
+    table = open_table(path)
+    panel = assemble(build_grid(assign_roles(table, ReadOptions()), ReadOptions(), curve=True))
+    pairs = [name.rsplit(" ", 1) for name in panel.symbols]  # `WTI 2` is the second nearby contract
+    symbols = tuple(dict.fromkeys(symbol for symbol, _ in pairs))
+    values = torch.full((len(panel), len(symbols), max(int(nth) for _, nth in pairs)), torch.nan, dtype=torch.float64)
+    for column, (symbol, nth) in enumerate(pairs):
+        values[:, symbols.index(symbol), int(nth) - 1] = panel.values.plain()[:, column]
+    findings = tuple(finding for finding in panel.findings if finding.kind != "origin not stated")  # no provenance
+    return Curve(values, panel.dates, symbols, findings)

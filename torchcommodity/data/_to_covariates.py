@@ -20,10 +20,10 @@ from torchcommodity.data._covariates.covariate import (
     first_day,
 )
 from torchcommodity.data._covariates.covariates import Covariates
+from torchcommodity.data._read import to_panel
 from torchcommodity.data._sources.read_arguments import ReadOptions, TableArguments, unpack_keywords
 from torchcommodity.data._sources.tables.open_table import open_frame, open_table
 from torchcommodity.data._sources.tables.table import Table
-from torchcommodity.data._to_panel import to_panel
 from torchcommodity.opkit.arguments import operation
 
 DATE, PUBLISHED, NAME = ("date", "observation_date"), ("published", "realtime_start"), ("symbol", "series", "name")

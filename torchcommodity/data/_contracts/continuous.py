@@ -52,8 +52,16 @@ class RollRule:
         if isinstance(text, RollRule):
             return text
         fields: dict[str, str | int] = {}
+        value: str | int
         for word in text.split(","):
-            field, value = _parse_word(word.strip(), text)
+            word = word.strip()
+            field, value = "when", word
+            if re.fullmatch("[0-9]{1,3}d", word):
+                field, value = "days", int(word[:-1])
+            elif re.fullmatch(f"months=[{MONTHS}]+", word):
+                field, value = "months", word.removeprefix("months=")
+            elif word not in get_args(Trigger):
+                raise DataError(f"roll: expected {EXPECTED}; got {text!r}")
             if field in fields:
                 raise DataError(f"roll: expected {EXPECTED}; got {text!r}, with {field} twice")
             fields[field] = value
@@ -66,16 +74,6 @@ class RollRule:
     def __str__(self) -> str:
         words = [self.when if self.when != "expiry" or not self.days else "", f"{self.days}d" if self.days else ""]
         return ",".join(filter(None, [*words, f"months={self.months}" if self.months else ""]))
-
-
-def _parse_word(word: str, text: str) -> tuple[str, str | int]:
-    if word in get_args(Trigger):
-        return "when", word
-    if re.fullmatch("[0-9]{1,3}d", word):
-        return "days", int(word[:-1])
-    if re.fullmatch(f"months=[{MONTHS}]+", word):
-        return "months", word.removeprefix("months=")
-    raise DataError(f"roll: expected {EXPECTED}; got {text!r}")
 
 
 class Quotes(NamedTuple):
@@ -166,21 +164,18 @@ def adjust(quotes: Quotes, held: Array, adjustment: Adjustment) -> tuple[Array, 
     rolls = np.flatnonzero(np.diff(held)) + 1
     if adjustment == "none" or not rolls.size:
         return prices, []
-    gaps = np.array([_gap(quotes.prices[:roll, held[[roll - 1, roll]]], adjustment) for roll in rolls])
+    gaps = np.full(len(rolls), np.nan)
+    for n, roll in enumerate(rolls):
+        pair = quotes.prices[:roll, held[[roll - 1, roll]]]  # the contract left and the one entered
+        usable = (pair > 0).all(axis=1) if adjustment == "ratio" else ~np.isnan(pair).any(axis=1)
+        if usable.any():
+            left, entered = pair[np.flatnonzero(usable)[-1]]
+            gaps[n] = entered / left if adjustment == "ratio" else entered - left
     total = np.cumprod(gaps[::-1]) if adjustment == "ratio" else np.cumsum(gaps[::-1])
     identity = 1.0 if adjustment == "ratio" else 0.0
     after = np.append(total[::-1], identity)[np.searchsorted(rolls, np.arange(len(held)), side="right")]
     adjusted = prices * after if adjustment == "ratio" else prices + after
     return adjusted, [int(row) for row in rolls[np.isnan(gaps)]]
-
-
-def _gap(pair: Array, adjustment: Adjustment) -> float:  # (t, 2): the contract left and the one entered
-    usable = (pair > 0).all(axis=1) if adjustment == "ratio" else ~np.isnan(pair).any(axis=1)
-    rows = np.flatnonzero(usable)
-    if not rows.size:
-        return float("nan")
-    left, entered = pair[rows[-1]]
-    return float(entered / left if adjustment == "ratio" else entered - left)
 
 
 MAX_NEARBY = 12  # contracts of the curve
@@ -234,10 +229,21 @@ def _series(source: ContractTable, n: int, rule: RollRule, adjustment: Adjustmen
 
 
 def _quotes(source: ContractTable, n: int, rule: RollRule) -> tuple[Quotes, list[Finding]]:
-    """The contracts of a symbol that may be held, as matrices (T, K)."""
+    """The contracts that may be held, of the chosen delivery months or those of the product, as matrices (T, K)."""
     symbol, product = source.symbols[n], source.products[n]
     numbers, rows = source.select(symbol)
-    eligible, findings = _eligible(source, numbers, rule, symbol, product)
+    months = rule.delivery_months() or (get_contract(product).delivery_months() if product else tuple(range(1, 13)))
+    chosen = np.isin(source.deliveries[numbers].astype(np.int64) % 12 + 1, months)
+    if not chosen.any():
+        got = ", ".join(source.deliveries[numbers].astype(str)[:5])
+        letters = "".join(MONTHS[month - 1] for month in months)
+        raise DataError(
+            f"roll: expected contracts of {symbol!r} for delivery in the months {letters}; got {got}; choose others "
+            "with months= (--roll months=...)"
+        )
+    eligible, others, findings = numbers[chosen], source.deliveries[numbers[~chosen]], []
+    if others.size:
+        findings.append(make_finding("other delivery month", symbol, value=str(others[0]), count=len(others)))
     rows = rows[np.isin(source.contracts[rows], eligible)]
     dates, row = np.unique(source.dates[rows], return_inverse=True)
     column = np.searchsorted(eligible, source.contracts[rows])
@@ -260,25 +266,6 @@ def _quotes(source: ContractTable, n: int, rule: RollRule) -> tuple[Quotes, list
         None if activity is None else matrix(activity),
     )
     return quotes, findings
-
-
-def _eligible(
-    source: ContractTable, numbers: Array, rule: RollRule, symbol: str, product: str | None
-) -> tuple[Array, list[Finding]]:
-    """The contracts of the chosen delivery months, by default those of the product."""
-    months = rule.delivery_months() or (get_contract(product).delivery_months() if product else tuple(range(1, 13)))
-    chosen = np.isin(source.deliveries[numbers].astype(np.int64) % 12 + 1, months)
-    if not chosen.any():
-        got = ", ".join(source.deliveries[numbers].astype(str)[:5])
-        letters = "".join(MONTHS[month - 1] for month in months)
-        raise DataError(
-            f"roll: expected contracts of {symbol!r} for delivery in the months {letters}; got {got}; choose others "
-            "with months= (--roll months=...)"
-        )
-    if chosen.all():
-        return numbers, []
-    others = source.deliveries[numbers[~chosen]]
-    return numbers[chosen], [make_finding("other delivery month", symbol, value=str(others[0]), count=len(others))]
 
 
 def _roll_findings(symbol: str, quotes: Quotes, held: Array, rule: RollRule) -> list[Finding]:

@@ -6,9 +6,9 @@ import numpy as np
 import torch
 
 from torchcommodity.data._contracts.continuous import RollRule, continuous_panel
-from torchcommodity.data._contracts.contract_table import NAMES, Roles, contracts_of_table, find_roles, melt_contracts
+from torchcommodity.data._contracts.contract_table import NAMES, contracts_of_table, find_roles, melt_contracts
 from torchcommodity.data._core.contracts import ContractCode, delivery_months, parse_contract
-from torchcommodity.data._core.errors import DataError, Finding, condense, ignored_columns, make_finding
+from torchcommodity.data._core.errors import DataError, condense, ignored_columns, make_finding
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.prices import Array, Dates, Months
 from torchcommodity.data._core.provenance import Provenance
@@ -41,7 +41,10 @@ def multiple_prices(table: Table, symbol: str) -> Panel:
         raise DataError(f"{table.header}: expected a column DATETIME; got {', '.join(table.names)}")
     times = table.times(date)
     prices = table.prices([columns["price"], columns["forward"]])
-    rows = _last_of_day(times, prices[:, 0])
+    rows = np.argsort(times, kind="stable")
+    rows = rows[~np.isnan(prices[rows, 0])]
+    if rows.size:  # the last one of each day
+        rows = rows[np.append(np.diff(times[rows].astype("datetime64[D]")) > np.timedelta64(0, "D"), True)]
     if not rows.size:
         raise DataError(f"{table.origin.label}: expected prices; got only missing ones in {len(table)} rows")
     dates = times[rows].astype("datetime64[D]")
@@ -63,17 +66,12 @@ def multiple_prices(table: Table, symbol: str) -> Panel:
         deliveries=held[:, None],
         read_as="pysystemtrade, PRICE with its contract, 1 symbol",
     )
-    findings = [*table.findings, *_findings(table, symbol, dates, other, held)]
+    carry = (name for name in table.names if key(name).startswith("carry"))
+    findings = [*table.findings, *ignored_columns(carry, symbol, line=0)]
+    if other.size:
+        value = f"the price rolled into {held[other[0] + 1]}, which was not the forward"
+        findings.append(make_finding("other forward", symbol, dates[other[0] + 1], value=value, count=len(other)))
     return replace(panel, findings=condense([*findings, *inspect(panel)]))
-
-
-def _last_of_day(times: Array, prices: Array) -> Array:
-    """The last row with a price of each day, in the order of time."""
-    order = np.argsort(times, kind="stable")
-    order = order[~np.isnan(prices[order])]
-    days = times[order].astype("datetime64[D]")
-    rows: Array = order[np.append(np.diff(days) > np.timedelta64(0, "D"), True)] if order.size else order
-    return rows
 
 
 def _months(column: Column, table: Table, dates: Dates, rows: Array) -> Months:
@@ -90,15 +88,6 @@ def _months(column: Column, table: Table, dates: Dates, rows: Array) -> Months:
     if known:
         months[known] = delivery_months([code for code in codes if code is not None], dates[known])
     return months
-
-
-def _findings(table: Table, symbol: str, dates: Dates, other: Array, held: Months) -> list[Finding]:
-    carry = (name for name in table.names if key(name).startswith("carry"))
-    findings = list(ignored_columns(carry, symbol, line=0))
-    if other.size:
-        value = f"the price rolled into {held[other[0] + 1]}, which was not the forward"
-        findings.append(make_finding("other forward", symbol, dates[other[0] + 1], value=value, count=len(other)))
-    return findings
 
 
 DATABENTO = ("ts event", "instrument id")  # whose codes have years of one digit
@@ -134,35 +123,23 @@ def is_by_contract(table: Table) -> bool:
         roles = find_roles(long)
     except DataError:
         return False
-    if roles.contract is None:
-        return _has_months(roles)
+    if roles.contract is None:  # whether a symbol has prices for several delivery months or expiries on one day
+        months = roles.delivery or roles.expiry
+        if roles.symbol is None or months is None:
+            return False
+        days, names = (list(map(str, column.cells)) for column in (roles.date, roles.symbol))
+        return len(set(zip(days, names))) < len(set(zip(days, names, map(str, months.cells))))
     if not isinstance(roles.contract.cells, list):
         return False
-    texts = list(dict.fromkeys(roles.contract.cells))
-    codes = _codes(texts)
+    texts, codes = list(dict.fromkeys(roles.contract.cells)), []
+    for text in texts:
+        try:  # a combination counts as a code that is no contract
+            codes.append(parse_contract(text) or ContractCode(text, 0, 0, 2))
+        except ValueError:
+            continue
     named = {key(name) for name in table.names}
     is_named = named.issuperset(DATABENTO) or not named.isdisjoint(NAMES["contract"])
     others = len(texts) - len(codes)
     if others > (0.2 * len(texts) if is_named else 0) or (not is_named and any(code.digits == 1 for code in codes)):
         return False
     return len({(code.root, code.year, code.month) for code in codes}) > len({code.root for code in codes})
-
-
-def _has_months(roles: Roles) -> bool:
-    """Whether a symbol has prices for several delivery months or expiries on one day."""
-    months = roles.delivery or roles.expiry
-    if roles.symbol is None or months is None:
-        return False
-    days, names = (list(map(str, column.cells)) for column in (roles.date, roles.symbol))
-    return len(set(zip(days, names))) < len(set(zip(days, names, map(str, months.cells))))
-
-
-def _codes(texts: list[str]) -> list[ContractCode]:
-    """The codes of single contracts among the texts; a combination counts as a code that is no contract."""
-    codes = []
-    for text in texts:
-        try:
-            codes.append(parse_contract(text) or ContractCode(text, 0, 0, 2))
-        except ValueError:
-            continue
-    return codes

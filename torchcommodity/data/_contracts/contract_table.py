@@ -96,7 +96,10 @@ def find_roles(table: Table, price: str | None = None) -> Roles:
     if "date" not in columns and "" in by_name:  # the index, as pandas writes it
         columns["date"] = by_name.pop("")
     if "contract" not in columns and "delivery" not in columns and "symbol" in columns:
-        columns |= _contracts_as_symbols(columns)
+        cells = columns["symbol"].cells
+        codes = [text for text in (cells if isinstance(cells, list) else []) if text.strip()][:50]
+        if any(map(is_code, codes)):  # as Databento writes them
+            columns["contract"] = columns.pop("symbol")
     if "date" not in columns or "price" not in columns or not columns.keys() & {"contract", "delivery", "expiry"}:
         got = ", ".join(table.names[:12])
         raise DataError(f"{table.header}: expected columns for prices by contract: {REQUIRED}; got {got}")
@@ -130,15 +133,6 @@ def is_code(text: str) -> bool:
     except ValueError:
         return False
     return code is not None and bool(code.root)
-
-
-def _contracts_as_symbols(columns: dict[str, Column]) -> dict[str, Column]:
-    """The symbol column as the contract column where its first cells are codes of contracts, as Databento writes."""
-    cells = columns["symbol"].cells
-    codes = [text for text in (cells if isinstance(cells, list) else []) if text.strip()][:50]
-    if any(map(is_code, codes)):
-        columns["contract"] = columns.pop("symbol")
-    return columns
 
 
 AUTOMATIC = ReadOptions()
@@ -182,7 +176,20 @@ def parse_rows(table: Table, roles: Roles, products: Products, options: ReadOpti
     expiries = np.full(len(table), np.datetime64("NaT", "D"), dtype="datetime64[D]")
     if roles.expiry is not None:
         expiries = table.days(roles.expiry, options.date_order)
-    codes = _codes(table, roles)
+    column, texts = roles.contract or roles.delivery, list[str]()
+    codes: list[ContractCode | None] = [ContractCode("", 1, 0, 0)] * len(table)  # where only the expiry tells
+    if column is not None:  # None for a spread or an option
+        if column.is_time:  # months that pandas made timestamps
+            texts = np.asarray(column.cells).astype("datetime64[M]").astype(str).tolist()
+        else:
+            texts = [text.removesuffix(".0") for text in table.texts(column)]
+        parsed: dict[str, ContractCode | None] = {}
+        for row, text in enumerate(texts):
+            try:
+                parsed[text] = parsed[text] if text in parsed else parse_contract(text)
+            except ValueError as error:
+                raise DataError(f"{table.at(row)}: {column.name!r}: expected {error}") from None
+        codes = [parsed[text] for text in texts]
     outright = np.array([code is not None for code in codes])
     names, roots, numbers = _symbols(table, roles, codes)
     if unknown := [name for name in products if name not in names]:
@@ -203,31 +210,14 @@ def parse_rows(table: Table, roles: Roles, products: Products, options: ReadOpti
     rows = Rows(
         table.lines[keep], days[keep], numbers[keep], deliveries, expiries[keep], prices[keep], volume, open_interest
     )
-    units = _units(table, roles.unit, numbers, len(names))
-    return Parsed(rows, names, listed, units, _left_out(table, roles, outright))
-
-
-def _codes(table: Table, roles: Roles) -> list[ContractCode | None]:
-    """The contract of each row: None for a spread or an option; year 0 where only the expiry tells."""
-    column = roles.contract or roles.delivery
-    if column is None:
-        return [ContractCode("", 1, 0, 0)] * len(table)
-    parsed: dict[str, ContractCode | None] = {}
-    texts = _texts(column, table)
-    for row, text in enumerate(texts):
-        if text not in parsed:
-            try:
-                parsed[text] = parse_contract(text)
-            except ValueError as error:
-                raise DataError(f"{table.at(row)}: {column.name!r}: expected {error}") from None
-    return [parsed[text] for text in texts]
-
-
-def _texts(column: Column, table: Table) -> list[str]:
-    """Codes as text; months that pandas made timestamps or floating-point numbers as `2024-12` and `202412`."""
-    if column.is_time:
-        return np.asarray(column.cells).astype("datetime64[M]").astype(str).tolist()  # type: ignore[no-any-return]
-    return [text.removesuffix(".0") for text in table.texts(column)]
+    units = table.texts(roles.unit)
+    left_out, findings = np.flatnonzero(~outright), []
+    if left_out.size:
+        row = left_out[0]
+        value, line = f"{texts[row]} is not one contract", int(table.lines[row])
+        findings.append(make_finding("combined contract", line=line, value=value, count=len(left_out)))
+    own_units = tuple(units[int(np.argmax(numbers == number))] for number in range(len(names)))
+    return Parsed(rows, names, listed, own_units, findings)
 
 
 def _symbols(table: Table, roles: Roles, codes: list[ContractCode | None]) -> tuple[tuple[str, ...], list[str], Array]:
@@ -282,19 +272,6 @@ def _deliveries(
             distance = np.where(listed, np.abs((last - unique[:, None]).astype(np.int64)), 999)
             months[own] = around[np.arange(len(unique)), distance.argmin(axis=1)][index]
     return months
-
-
-def _units(table: Table, column: Column | None, numbers: Array, count: int) -> tuple[str, ...]:
-    texts = table.texts(column)
-    return tuple(texts[int(np.argmax(numbers == number))] for number in range(count))
-
-
-def _left_out(table: Table, roles: Roles, outright: Array) -> list[Finding]:
-    rows = np.flatnonzero(~outright)
-    if not rows.size or (column := roles.contract or roles.delivery) is None:
-        return []
-    value = f"{_texts(column, table)[rows[0]]} is not one contract"
-    return [make_finding("combined contract", line=int(table.lines[rows[0]]), value=value, count=len(rows))]
 
 
 MAX_DAYS_AFTER = 10  # calendar days after its last trading day on which a contract may have a price, left out
@@ -390,7 +367,11 @@ def contracts_of_table(table: Table, products: Products, options: ReadOptions = 
 
 def _expiries(listing: Listing) -> tuple[Dates, list[Finding]]:
     """Last trading days (K,): as stated, else by the exchange's rule."""
-    by_rule = _rule_expiries(listing)
+    by_rule = np.full(len(listing.series), np.datetime64("NaT", "D"), dtype="datetime64[D]")
+    for number, product in enumerate(listing.parsed.products):
+        own = listing.series == number
+        if product is not None and get_contract(product).last_day is not None:
+            by_rule[own] = get_contract(product).last_trading_days(listing.deliveries[own])
     stated = np.full(len(listing.series), np.datetime64("NaT", "D"), dtype="datetime64[D]")
     days = listing.parsed.rows.expiries
     stated[listing.contracts] = days
@@ -404,15 +385,6 @@ def _expiries(listing: Listing) -> tuple[Dates, list[Finding]]:
         value = f"{listing.deliveries[own[0]]} ends on {stated[own[0]]}, by the exchange's rule on {by_rule[own[0]]}"
         findings.append(make_finding("other expiry", listing.parsed.names[number], value=value, count=len(own)))
     return np.where(np.isnat(stated), by_rule, stated), findings
-
-
-def _rule_expiries(listing: Listing) -> Dates:
-    expiries = np.full(len(listing.series), np.datetime64("NaT", "D"), dtype="datetime64[D]")
-    for number, product in enumerate(listing.parsed.products):
-        own = listing.series == number
-        if product is not None and get_contract(product).last_day is not None:
-            expiries[own] = get_contract(product).last_trading_days(listing.deliveries[own])
-    return expiries
 
 
 def _after_expiry(listing: Listing, expiries: Dates) -> tuple[Array, list[Finding]]:

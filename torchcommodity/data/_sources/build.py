@@ -1,7 +1,7 @@
 """Build the panel of a table whose columns have roles: the prices as they stand, then sorted, merged and inspected."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
@@ -49,20 +49,6 @@ def build_grid(reading: Reading, options: ReadOptions, *, curve: bool = False) -
     Raises:
         DataError: cells that are not dates or prices, or rows of several contracts.
     """
-    _check_nth(reading, curve)
-    date, order = reading.table.columns[reading.layout.date], options.date_order or reading.record.date_order
-    times = reading.table.times(date, order)
-    findings = (*reading.layout.findings, *reading.table.findings, *_cell_findings(reading, times))
-    if reading.record.name == "pysystemtrade-adjusted":
-        findings += (make_finding("adjusted", value="adjusted_prices of pysystemtrade"),)
-    is_wide = reading.layout.symbol is None
-    grid = _wide_grid(reading, times, options) if is_wide else _long_grid(reading, times, options, curve)
-    grid = _one_per_day(replace(grid, findings=findings), times, reading)
-    return replace(grid, read_as=reading.words(len(grid.symbols)))
-
-
-def _check_nth(reading: Reading, curve: bool) -> None:
-    """A curve is a long table with contract numbers; prices are not."""
     table, layout = reading.table, reading.layout
     if curve and (layout.symbol is None or layout.nth is None):
         missing = "symbol" if layout.symbol is None else "nth"
@@ -72,37 +58,47 @@ def _check_nth(reading: Reading, curve: bool) -> None:
             f"{table.header}: expected one price a day; got several contracts in {table.names[layout.nth]!r}; "
             "read them with data.read_curve, or --curve beside --data"
         )
-
-
-def _cell_findings(reading: Reading, times: Array) -> Iterator[Finding]:
-    """Findings of the cells as they were written: times of day, and numbers that are stored as text."""
-    table, date = reading.table, reading.table.columns[reading.layout.date]
+    date, prices = table.columns[layout.date], [table.columns[n] for n in layout.prices]
+    times = table.times(date, options.date_order or reading.record.date_order)
+    findings = [*layout.findings, *table.findings]
     if (has_time := times != times.astype("datetime64[D]")).any():
         row = int(has_time.argmax())
         value = " ".join([str(times[row] if date.is_number else date.cells[row]), *table.notes])
-        yield make_finding("time of day", line=int(table.lines[row]), value=value, count=int(has_time.sum()))
-    if table.kind not in TEXT_FILES:
-        for column in (table.columns[n] for n in reading.layout.prices):
-            if column.is_text:
-                yield make_finding("text numbers", value=f"{column.name!r} is {column.dtype} in {table.kind}")
+        findings.append(make_finding("time of day", line=int(table.lines[row]), value=value, count=int(has_time.sum())))
+    for column in prices:
+        if column.is_text and table.kind not in TEXT_FILES:
+            findings.append(make_finding("text numbers", value=f"{column.name!r} is {column.dtype} in {table.kind}"))
+    if reading.record.name == "pysystemtrade-adjusted":
+        findings.append(make_finding("adjusted", value="adjusted_prices of pysystemtrade"))
+    days = times.astype("datetime64[D]")
+    if layout.symbol is None:
+        values, units = table.prices(prices, options.decimal), tuple(column.unit for column in prices)
+        grid = Grid(table.origin, days, table.lines, values, layout.names, units=units)
+    else:
+        grid = _long_grid(reading, days, options, curve)
+    grid = _one_per_day(replace(grid, findings=tuple(findings)), times, reading)
+    return replace(grid, read_as=reading.words(len(grid.symbols)))
 
 
-def _wide_grid(reading: Reading, times: Array, options: ReadOptions) -> Grid:
+def _long_grid(reading: Reading, days: Array, options: ReadOptions, curve: bool) -> Grid:
+    """The grid of a row for each date and symbol; of a curve `WTI 2` is the second nearby contract of WTI."""
     table, layout = reading.table, reading.layout
-    columns = [table.columns[n] for n in layout.prices]
-    values, units = table.prices(columns, options.decimal), tuple(column.unit for column in columns)
-    return Grid(table.origin, times.astype("datetime64[D]"), table.lines, values, layout.names, units=units)
-
-
-def _long_grid(reading: Reading, times: Array, options: ReadOptions, curve: bool) -> Grid:
-    table, layout, days = reading.table, reading.layout, times.astype("datetime64[D]")
     names, units, sources = (
         table.texts(None if n is None else table.columns[n]) for n in (layout.symbol, layout.unit, layout.source)
     )
+    # several rows of a day and symbol, with a column of contracts that is not the symbol, are single contracts
+    contracts = [name for n, name in enumerate(table.names) if key(name) in CONTRACTS and n != layout.symbol]
     if curve and layout.nth is not None:
-        names = _nearby_symbols(table, names, table.columns[layout.nth].texts)
-    else:
-        _check_contracts(reading, names, days)
+        numbers = table.columns[layout.nth].texts
+        if wrong := [row for row, nth in enumerate(numbers) if not re.fullmatch("[1-9][0-9]?", nth)]:
+            got = repr(numbers[wrong[0]])
+            raise DataError(f"{table.at(wrong[0])}: expected nth, the number of a contract from 1 to 99; got {got}")
+        names = [f"{symbol} {nth}" for symbol, nth in zip(names, numbers)]
+    elif contracts and len(set(zip(names, days.tolist()))) < len(table):
+        raise DataError(
+            f"{table.header}: expected one price for each date and symbol; got several contracts in "
+            f"{contracts[0]!r}; build a front month with data.read_contracts(...).continuous()"
+        )
     codes, known = _encode_symbols(table, names, units, sources)
     price = table.columns[layout.prices[0]]
     prices = table.prices([price], options.decimal, names)
@@ -112,25 +108,6 @@ def _long_grid(reading: Reading, times: Array, options: ReadOptions, curve: bool
         table.origin, days, table.lines, prices, tuple(known), codes,
         tuple(unit for unit, _ in known.values()), tuple(", ".join(filter(None, texts)) for _, texts in known.values()),
     )  # fmt: skip
-
-
-def _nearby_symbols(table: Table, names: Sequence[str], numbers: Sequence[str]) -> list[str]:
-    """`WTI 2`: the second nearby contract of WTI; a number outside 1 ... 99 is a `DataError`."""
-    for row, nth in enumerate(numbers):
-        if not re.fullmatch("[1-9][0-9]?", nth):
-            raise DataError(f"{table.at(row)}: expected nth, the number of a contract from 1 to 99; got {nth!r}")
-    return [f"{symbol} {nth}" for symbol, nth in zip(names, numbers)]
-
-
-def _check_contracts(reading: Reading, symbols: list[str], days: Array) -> None:
-    """Several rows of a day and symbol, with a column of contracts that is not the symbol, are single contracts."""
-    table = reading.table
-    contracts = [n for n, name in enumerate(table.names) if key(name) in CONTRACTS and n != reading.layout.symbol]
-    if contracts and len(set(zip(symbols, days.tolist()))) < len(table):
-        raise DataError(
-            f"{table.header}: expected one price for each date and symbol; got several contracts in "
-            f"{table.names[contracts[0]]!r}; build a front month with data.read_contracts(...).continuous()"
-        )
 
 
 def _encode_symbols(
@@ -273,30 +250,26 @@ def _merge_duplicates(grid: Grid, findings: list[Finding]) -> tuple[Array, Array
     order = np.argsort(keys, kind="stable")
     repeated = np.concatenate([[False], np.diff(keys[order]) == 0])
     rows, original = order[~repeated], order[~repeated][np.cumsum(~repeated) - 1]
-    values = grid.values
-    if repeated.any():
-        values = values.copy()
-        for row, first in zip(order[repeated], original[repeated]):
-            findings.append(_merge(grid, values, int(first), int(row)))
+    if not repeated.any():
+        return rows, grid.values[rows]
+    values = grid.values.copy()
+    for row, first in zip(order[repeated], original[repeated]):
+        # missing prices of the first row of a day are those of a later one; two different prices are an error
+        old, new = values[first], grid.values[row]
+        symbol = "" if grid.codes is None else grid.symbols[grid.codes[row]]
+        if (conflict := np.flatnonzero((old != new) & ~np.isnan(old) & ~np.isnan(new))).size:
+            column = int(conflict[0])
+            raise DataError(
+                f"{grid.origin.at(int(grid.lines[row]))}: {symbol or grid.symbols[column]!r}: expected one price for "
+                f"{grid.days[row]}; got {new[column]:g} after {old[column]:g} "
+                f"({grid.origin.row_word} {grid.lines[first]})"
+            )
+        completes = bool((np.isnan(old) & ~np.isnan(new)).any())
+        values[first] = np.where(np.isnan(old), new, old)
+        kind, verb = ("split row", "completes") if completes else ("duplicate", "repeats")
+        words = f"{verb} {grid.origin.row_word} {grid.lines[first]}"
+        findings.append(make_finding(kind, symbol, grid.days[row], int(grid.lines[row]), words))
     return rows, values[rows]
-
-
-def _merge(grid: Grid, values: Array, first: int, row: int) -> Finding:
-    """Fill missing prices of row `first` from the later `row` of the same day; two different prices are an error."""
-    old, new = values[first], grid.values[row]
-    if (conflict := np.flatnonzero((old != new) & ~np.isnan(old) & ~np.isnan(new))).size:
-        column = int(conflict[0])
-        symbol = grid.symbols[column if grid.codes is None else grid.codes[row]]
-        raise DataError(
-            f"{grid.origin.at(int(grid.lines[row]))}: {symbol!r}: expected one price for {grid.days[row]}; "
-            f"got {new[column]:g} after {old[column]:g} ({grid.origin.row_word} {grid.lines[first]})"
-        )
-    symbol = "" if grid.codes is None else grid.symbols[grid.codes[row]]
-    completes = bool((np.isnan(old) & ~np.isnan(new)).any())
-    values[first] = np.where(np.isnan(old), new, old)
-    kind, verb = ("split row", "completes") if completes else ("duplicate", "repeats")
-    value = f"{verb} {grid.origin.row_word} {grid.lines[first]}"
-    return make_finding(kind, symbol, grid.days[row], int(grid.lines[row]), value)
 
 
 def apply_records(panel: Panel, records: Records) -> Panel:

@@ -86,12 +86,17 @@ def pick_field(table: Table, column: str | None, prices: tuple[str, ...]) -> tup
     Raises:
         DataError: no field that is a price, or `column` is none of them.
     """
-    fields = [n for n, level in enumerate(table.levels) if _names_fields(level)]
+    fields = []  # levels that name fields of bars: at least as many as other names, a price among them
+    for n, names in enumerate(table.levels):
+        keys = {key(name) for name in names}
+        others = keys - FIELDS - set(DATES) - {"", "price", "ticker"}
+        if len(keys & FIELDS) >= max(1, len(others)) and keys & {*PRICES} - {"price"}:
+            fields.append(n)
     if not fields:
         return _without_levels(table), ""
     level = table.levels[fields[0]]
-    others = [names for n, names in enumerate(table.levels) if n != fields[0]]
-    symbols = next((names for names in others if any(names[1:])), others[0])
+    rest = [names for n, names in enumerate(table.levels) if n != fields[0]]
+    symbols = next((names for names in rest if any(names[1:])), rest[0])
     known = {key(name): name for name in level if key(name) in FIELDS}
     wanted = key(column) if column else next((name for name in (*prices, *PRICES) if name in known), None)
     if wanted not in known:
@@ -99,16 +104,8 @@ def pick_field(table: Table, column: str | None, prices: tuple[str, ...]) -> tup
         raise DataError(f"{table.header}: expected a price column among {', '.join(known.values())}; got {got}")
     date = next((n for n, parts in enumerate(zip(*table.levels)) if any(key(part) in DATES for part in parts)), 0)
     columns = [n for n, name in enumerate(level) if key(name) == wanted and n != date]
-    names = ["date", *(symbols[n] or known[wanted] for n in columns)]
-    return table.select([date, *columns], names), known[wanted]
-
-
-def _names_fields(level: tuple[str, ...]) -> bool:
-    """Whether a row of a header names fields of bars: at least as many as other names, a price among them."""
-    keys = {key(name) for name in level}
-    return len(keys & FIELDS) >= max(1, len(keys - FIELDS - set(DATES) - {"", "price", "ticker"})) and bool(
-        keys & {*PRICES} - {"price"}
-    )
+    chosen = ["date", *(symbols[n] or known[wanted] for n in columns)]
+    return table.select([date, *columns], chosen), known[wanted]
 
 
 def _field_and_symbol(name: str) -> tuple[str, str]:
@@ -231,7 +228,13 @@ def assign_roles(table: Table, options: ReadOptions) -> Reading:
             layout = RoleFinder(table, BY_NAME["wide"], ReadOptions()).find_layout()
             vendor = BY_NAME["bloomberg" if key(field).startswith("px ") else "yfinance"]
             return Reading(table, layout, record or vendor, field)
-    _check_names(table)
+    seen: set[str] = set()
+    for name in table.names:
+        if not name.isprintable():
+            raise DataError(f"{table.header}: expected printable column names; got {name!r}")
+        if name and name in seen:
+            raise DataError(f"{table.header}: expected distinct column names; got {name!r} twice")
+        seen.add(name)
     table = _name_index(table)
     record = record or _find_format(table)
     if record.columns and not record.matches(frozenset(map(key, table.names))):
@@ -242,17 +245,6 @@ def assign_roles(table: Table, options: ReadOptions) -> Reading:
     if record in (BY_NAME["wide"], BY_NAME["long"]):
         record = BY_NAME["wide" if layout.symbol is None else "long"]
     return Reading(table, layout, record, "" if is_wide else table.names[layout.prices[0]])
-
-
-def _check_names(table: Table) -> None:
-    """A `DataError` for a name that is not printable or stands twice."""
-    seen: set[str] = set()
-    for name in table.names:
-        if not name.isprintable():
-            raise DataError(f"{table.header}: expected printable column names; got {name!r}")
-        if name and name in seen:
-            raise DataError(f"{table.header}: expected distinct column names; got {name!r} twice")
-        seen.add(name)
 
 
 def _name_index(table: Table) -> Table:
@@ -300,10 +292,37 @@ class RoleFinder:
         rest = [n for n in range(len(self.columns)) if n != date and not self._is_row_number(n)]
         if not rest:
             raise self._error(f"a price column besides {self.table.names[date]!r}", "none")
-        symbol = self._find_symbol(date, rest)
-        if symbol is None or self.options.format == "wide":
-            return self._one_or_wide(date, rest)
-        return self._long(date, symbol, [n for n in rest if n != symbol])
+        symbol, is_wide = self._find_symbol(date, rest), self.options.format == "wide"
+        if symbol is not None and not is_wide:
+            rest.remove(symbol)
+            units = self._named(("unit", "units"), rest) or self._named(("currency",), rest)
+            sources, numbers = self._named(("source",), rest), self._named(("nth",), rest)
+            unit, source, nth = (next(iter(columns), None) for columns in (units, sources, numbers))
+            values = [n for n in rest if n not in (unit, source)]
+            price = self._find_price(values)
+            ignored = self._ignored(n for n in values if n not in (price, nth))
+            return Layout(date, (price,), (self.table.names[price],), symbol, unit, source, nth, ignored)
+        # one series that the columns do not name, or a column for each symbol
+        is_one = is_bar(set(self.keys)) or bool(self.record.prices) or self.options.column is not None
+        if is_one and not is_wide:
+            return self._one_series(date, self._find_price(rest), rest)
+        if empty := [n for n in rest if not self.table.names[n]]:
+            raise self._error("a name for every column", f"none for column {empty[0] + 1}")
+        prices = [n for n in rest if not self._is_no_price(n)]
+        if not prices:
+            hint = f"; if one is, name it with --column {quote(self.table.names[rest[0]])} (column=)"
+            raise self._error("a price column", self._words(rest), hint)
+        generic = self._named((*PRICES, *ADJUSTED), prices)
+        if len(prices) > 1:  # `y` beside `x` is a symbol like it
+            generic = [n for n in generic if self.keys[n] != "y"]
+        if len(generic) == len(prices):
+            return self._one_series(date, self._find_price(generic), rest)
+        if generic and not is_wide:
+            raise self._several(prices)
+        names = tuple(self.table.names[n] for n in prices)
+        unnamed = [self._generic_name(self.table.names[n]) for n in generic]
+        ignored = self._ignored(n for n in rest if n not in prices)
+        return Layout(date, tuple(prices), names, findings=(*ignored, *unnamed))
 
     def _error(self, expected: str, got: str, hint: str = "") -> DataError:
         return DataError(f"{self.table.header}: expected {expected}; got {got}{hint}")
@@ -375,15 +394,6 @@ class RoleFinder:
         """Text names symbols; numbers do beside a column named `price` or the like, but not beside one named WTI."""
         return self.columns[n].holds_names or bool(self._named((*PRICES, *ADJUSTED, *self.record.prices), rest))
 
-    def _long(self, date: int, symbol: int, rest: list[int]) -> Layout:
-        units = self._named(("unit", "units"), rest) or self._named(("currency",), rest)
-        sources, numbers = self._named(("source",), rest), self._named(("nth",), rest)
-        unit, source, nth = (next(iter(columns), None) for columns in (units, sources, numbers))
-        values = [n for n in rest if n not in (unit, source)]
-        price = self._find_price(values)
-        ignored = self._ignored(n for n in values if n not in (price, nth))
-        return Layout(date, (price,), (self.table.names[price],), symbol, unit, source, nth, ignored)
-
     def _find_price(self, columns: list[int]) -> int:
         """The price column of a long table or of bars."""
         if (wanted := self.options.column) is not None:
@@ -425,29 +435,6 @@ class RoleFinder:
         """Whether name or cells say that a column is no price: a volume, a contract number, another date."""
         column = self.columns[n]
         return is_never_price(self.keys[n]) or column.holds_identifiers or column.holds_dates(by_name=False)
-
-    def _one_or_wide(self, date: int, rest: list[int]) -> Layout:
-        """One series that the columns do not name, or a column for each symbol."""
-        is_one = is_bar(set(self.keys)) or bool(self.record.prices) or self.options.column is not None
-        if is_one and self.options.format != "wide":
-            return self._one_series(date, self._find_price(rest), rest)
-        if empty := [n for n in rest if not self.table.names[n]]:
-            raise self._error("a name for every column", f"none for column {empty[0] + 1}")
-        prices = [n for n in rest if not self._is_no_price(n)]
-        if not prices:
-            hint = f"; if one is, name it with --column {quote(self.table.names[rest[0]])} (column=)"
-            raise self._error("a price column", self._words(rest), hint)
-        generic = self._named((*PRICES, *ADJUSTED), prices)
-        if len(prices) > 1:  # `y` beside `x` is a symbol like it
-            generic = [n for n in generic if self.keys[n] != "y"]
-        if len(generic) == len(prices):
-            return self._one_series(date, self._find_price(generic), rest)
-        if generic and self.options.format != "wide":
-            raise self._several(prices)
-        names = tuple(self.table.names[n] for n in prices)
-        unnamed = [self._generic_name(self.table.names[n]) for n in generic]
-        ignored = self._ignored(n for n in rest if n not in prices)
-        return Layout(date, tuple(prices), names, findings=(*ignored, *unnamed))
 
     def _one_series(self, date: int, price: int, rest: list[int]) -> Layout:
         """The layout of one series; its symbol is the column's name or, where that is `Close`, the file's."""

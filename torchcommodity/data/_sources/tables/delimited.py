@@ -70,7 +70,14 @@ def read_delimited(body: bytes, origin: Origin) -> Table:
     head = [rows.row(n) for n in range(min(SAMPLE, len(rows)))]
     first, top = _find_header(head, origin)
     line, names = head[first - 1]
-    end = _first_note(rows, first)
+    # below the table, rows have text in one cell, or nothing at all
+    end, width = len(rows), int(rows.ends[first + 1] - rows.ends[first]) if first < len(rows) else 0
+    while end > first:
+        texts = [cell.strip() for cell in rows.row(end - 1)[1] if cell.strip()]
+        is_text = len(texts) == 1 and width > 1 and re.search("[^\\W\\d]{3}", texts[0]) and not has_date(texts)
+        if texts and not is_text:
+            break
+        end -= 1
     notes = [(line, " ".join(filter(None, cells)).strip()) for line, cells in map(rows.row, range(end, len(rows)))]
     findings = [make_finding("ignored line", line=line, value=text or "an empty row") for line, text in notes]
     if encoding == "Windows-1252":
@@ -78,9 +85,12 @@ def read_delimited(body: bytes, origin: Origin) -> Table:
     columns = _split_columns(rows, first, end, len(names), origin)
     titles = (*rows.comments, *(" ".join(filter(None, cells)) for _, cells in head[:top]), *(text for _, text in notes))
     levels = tuple(tuple(cell.strip() for cell in cells) for _, cells in head[top:first]) if first - top > 1 else ()
-    named = tuple(Column(name.strip(), cells) for name, cells in zip(names, columns))
+    named = [Column(name.strip(), cells) for name, cells in zip(names, columns)]
+    # separators at the end of every line are no columns
+    while not levels and len(named) > 1 and not named[-1].name and not any(map(str.strip, named[-1].cells)):
+        named.pop()
     lines, where = rows.lines[first:end], origin.at(line)
-    return _drop_empty_columns(Table(named, lines, origin, where, "CSV", levels, titles, findings=tuple(findings)))
+    return Table(tuple(named), lines, origin, where, "CSV", levels, titles, findings=tuple(findings))
 
 
 def decode(body: bytes, origin: Origin) -> tuple[str, str]:
@@ -181,43 +191,27 @@ def _find_header(head: list[Row], origin: Origin) -> tuple[int, int]:
             raise DataError(f"{origin.at(line)}: expected a row for each date; got {got}")
         got = f"a row of data: {','.join(cells)[:60]!r}"
         raise DataError(f"{origin.at(line)}: expected a header with names such as date,WTI above the data; got {got}")
-    first = _below_named_header(head, first, width, origin)
+    # the row below the lowest header that names its dates: rows in between are data, whose dates cannot be read
+    named = [
+        n
+        for n, (_, cells) in enumerate(head[:first])
+        if len(cells) == width
+        and any(DATE_NAME.fullmatch(cell.strip()) for cell in cells)
+        and all(find_style(cell) is None for cell in cells)  # a date in a title: `End Date,6/30/2023`
+    ]
+    line, cells = head[first - 1]
+    if named:
+        has_cells = any(cells[0].strip() for _, cells in head[named[-1] + 1 : first])  # a row of units has none
+        first = named[-1] + 1 if has_cells else first
+    elif any(re.fullmatch(r"[+-]?[0-9]*[.,][0-9]+", cell.strip()) for cell in cells):  # prices are no header
+        got = f"{','.join(cells)[:60]!r}; check its date"
+        raise DataError(f"{origin.at(line)}: expected a header above the first row with a date; got {got}")
     top, names = first - 1, head[first - 1][1]
     is_full, has_twins = all(cell.strip() for cell in names[:-1]), len(set(names)) < len(names)
     if not is_full or has_twins:  # a header of several rows: `Date,,` below `Ticker,CL=F,CL=F`, or a row of units
         while top > 0 and len(head[top - 1][1]) == width > 1:
             top -= 1
     return first, top
-
-
-def _below_named_header(head: list[Row], first: int, width: int, origin: Origin) -> int:
-    """The row below the lowest header that names its dates: rows in between are data, whose dates cannot be read."""
-    named = [n for n in range(first) if len(head[n][1]) == width and _names_dates(head[n][1])]
-    if named:
-        has_cells = any(cells[0].strip() for _, cells in head[named[-1] + 1 : first])  # a row of units has none
-        return named[-1] + 1 if has_cells else first
-    line, cells = head[first - 1]
-    if any(re.fullmatch(r"[+-]?[0-9]*[.,][0-9]+", cell.strip()) for cell in cells):  # prices are no header
-        got = f"{','.join(cells)[:60]!r}; check its date"
-        raise DataError(f"{origin.at(line)}: expected a header above the first row with a date; got {got}")
-    return first
-
-
-def _names_dates(cells: list[str]) -> bool:
-    """Whether a cell is the name of a column of dates, and none a date, as in a title `End Date,6/30/2023`."""
-    return any(DATE_NAME.fullmatch(cell.strip()) for cell in cells) and all(find_style(cell) is None for cell in cells)
-
-
-def _first_note(rows: Rows, first: int) -> int:
-    """The end of the table: below it, rows have text in one cell, or nothing at all."""
-    end, width = len(rows), int(rows.ends[first + 1] - rows.ends[first]) if first < len(rows) else 0
-    while end > first:
-        texts = [cell.strip() for cell in rows.row(end - 1)[1] if cell.strip()]
-        is_text = len(texts) == 1 and width > 1 and re.search("[^\\W\\d]{3}", texts[0]) and not has_date(texts)
-        if texts and not is_text:
-            break
-        end -= 1
-    return end
 
 
 def _split_columns(rows: Rows, first: int, end: int, width: int, origin: Origin) -> list[list[str]]:
@@ -236,11 +230,3 @@ def _split_columns(rows: Rows, first: int, end: int, width: int, origin: Origin)
                 raise DataError(f"{origin.at(line)}: expected {width} fields as in the header; got {got}")
             cells += row
     return [cells[n::width] for n in range(width)]
-
-
-def _drop_empty_columns(table: Table) -> Table:
-    """Drop the last columns if they have neither a name nor a cell: separators at the end of every line."""
-    end = len(table.columns)
-    while end > 1 and not table.columns[end - 1].name and not any(map(str.strip, table.columns[end - 1].cells)):
-        end -= 1
-    return table if end == len(table.columns) or table.levels else table.select(range(end))

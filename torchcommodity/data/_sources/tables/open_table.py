@@ -80,13 +80,30 @@ def decompress(body: bytes, label: str, max_bytes: int) -> tuple[bytes, tuple[Fi
     >>> decompress(gzip.compress(b"date,WTI"), "wti.csv.gz", 100)
     (b'date,WTI', ())
     """
-    codec = _detect(body)
+    codec = None if is_workbook(body) else next((codec for codec in CODECS if body.startswith(codec.magic)), None)
+    # a text may begin with BZh; a bzip2 stream goes on with its level and the magic number of a block, or of its end
+    if codec and codec.name == "bzip2" and body[4:10] not in (b"1AY&SY", b"\x17rE8P\x90"):
+        codec = None
     announced = next((codec for codec in CODECS if label.lower().endswith(codec.endings)), None)
     if codec is None:
         plain = [make_finding("ending without compression", value=f"named as {announced.name}")] if announced else []
         return body, tuple(plain)
+    chunks, size = [], 0
+    try:
+        with codec.open(io.BytesIO(body)) as stream:
+            while size <= max_bytes and (chunk := stream.read(CHUNK)):  # one `read` of the limit would allocate it
+                chunks.append(chunk)
+                size += len(chunk)
+    except ERRORS as error:
+        reason = str(error) or type(error).__name__
+        got = reason if reason.startswith("one with") else f"one that cannot be unpacked: {reason}"
+        raise DataError(f"{label}: expected a complete {codec.name} file; got {got}") from None
+    if size > max_bytes:
+        raise DataError(f"{label}: expected at most {max_bytes} bytes unpacked; got more")
+    if not size:
+        raise DataError(f"{label}: expected a header and rows; got an empty file")
     findings = () if codec is announced else (make_finding("compressed without ending", value=codec.name),)
-    return _unpack(body, codec, label, max_bytes), findings
+    return b"".join(chunks), findings
 
 
 def strip_ending(label: str) -> str:
@@ -111,40 +128,6 @@ def is_workbook(body: bytes) -> bool:
         return any(name.startswith("xl/workbook.") for name in zipfile.ZipFile(io.BytesIO(body)).namelist())
     except ERRORS:
         return False
-
-
-def _detect(body: bytes) -> Codec | None:
-    if is_workbook(body):
-        return None
-    codec = next((codec for codec in CODECS if body.startswith(codec.magic)), None)
-    # a text may begin with BZh; a bzip2 stream goes on with its level and the magic number of a block, or of its end
-    if codec and codec.name == "bzip2" and body[4:10] not in (b"1AY&SY", b"\x17rE8P\x90"):
-        return None
-    return codec
-
-
-def _read(stream: Any, max_bytes: int) -> bytes:
-    """The content, or the first bytes of it that exceed `max_bytes`; one `read` of the limit would allocate it."""
-    chunks, size = [], 0
-    while size <= max_bytes and (chunk := stream.read(CHUNK)):
-        chunks.append(chunk)
-        size += len(chunk)
-    return b"".join(chunks)
-
-
-def _unpack(body: bytes, codec: Codec, label: str, max_bytes: int) -> bytes:
-    try:
-        with codec.open(io.BytesIO(body)) as stream:
-            unpacked = _read(stream, max_bytes)
-    except ERRORS as error:
-        reason = str(error) or type(error).__name__
-        got = reason if reason.startswith("one with") else f"one that cannot be unpacked: {reason}"
-        raise DataError(f"{label}: expected a complete {codec.name} file; got {got}") from None
-    if len(unpacked) > max_bytes:
-        raise DataError(f"{label}: expected at most {max_bytes} bytes unpacked; got more")
-    if not unpacked:
-        raise DataError(f"{label}: expected a header and rows; got an empty file")
-    return unpacked
 
 
 MAX_BYTES = 2**30  # of a file, compressed and decompressed
@@ -179,7 +162,18 @@ def open_table(source: PathLike, publisher: str = "not stated", license: str = "
     if files := find_files(path):
         return _from_files(files, origin)
     with local_copy(path, max_bytes=MAX_BYTES) as file:
-        return _from_file(file, path, part, origin)
+        if kind := _database_kind(file):
+            from torchcommodity.data._sources.tables.databases import read_duckdb, read_sqlite  # imports duckdb
+
+            read = read_duckdb if kind == "DuckDB" else read_sqlite
+            return _from_rows(read(file, part, origin.label, MAX_BYTES), origin, kind)
+        body = read_bytes(file)
+    if not body:
+        raise DataError(f"{origin.label}: expected a header and rows; got an empty file")
+    origin = replace(origin, sha256=hashlib.sha256(body).hexdigest())
+    body, findings = decompress(body, path, MAX_BYTES)
+    table = _read_body(body, path, part, origin)
+    return replace(table, findings=(*findings, *table.findings))
 
 
 def open_frame(frame: Any, label: str) -> Table | None:
@@ -225,7 +219,9 @@ def read_bytes(path: PathLike, max_bytes: int = MAX_BYTES) -> bytes:
     try:
         status = os.stat(name)
         if not stat.S_ISREG(status.st_mode):
-            raise DataError(f"{label}: expected a regular file; got {_file_type(status.st_mode)}")
+            kinds = {"a directory": stat.S_ISDIR, "a FIFO": stat.S_ISFIFO, "a socket": stat.S_ISSOCK}
+            got = next((kind for kind, matches in kinds.items() if matches(status.st_mode)), "a device")
+            raise DataError(f"{label}: expected a regular file; got {got}")
         if status.st_size > max_bytes:
             raise DataError(f"{label}: expected at most {max_bytes} bytes; got {status.st_size}")
         return Path(name).read_bytes()
@@ -234,11 +230,6 @@ def read_bytes(path: PathLike, max_bytes: int = MAX_BYTES) -> bytes:
             raise
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise DataError(f"{label}: expected a readable file; got {reason}") from None
-
-
-def _file_type(mode: int) -> str:
-    kinds = {"a directory": stat.S_ISDIR, "a FIFO": stat.S_ISFIFO, "a socket": stat.S_ISSOCK}
-    return next((name for name, matches in kinds.items() if matches(mode)), "a device")
 
 
 def _from_rows(rows: Any, origin: Origin, kind: str) -> Table:
@@ -260,25 +251,6 @@ def _from_files(files: list[str], origin: Origin) -> Table:
     digests = "\n".join(hashlib.sha256(body).hexdigest() for body in bodies.values())
     origin = replace(origin, sha256=hashlib.sha256(digests.encode()).hexdigest())
     return read_parquet_files(bodies, origin)
-
-
-def _from_file(file: Path, path: str, part: str, origin: Origin) -> Table:
-    if kind := _database_kind(file):
-        return _from_database(file, part, origin, kind)
-    body = read_bytes(file)
-    if not body:
-        raise DataError(f"{origin.label}: expected a header and rows; got an empty file")
-    origin = replace(origin, sha256=hashlib.sha256(body).hexdigest())
-    body, findings = decompress(body, path, MAX_BYTES)
-    table = _read_body(body, path, part, origin)
-    return replace(table, findings=(*findings, *table.findings))
-
-
-def _from_database(file: Path, part: str, origin: Origin, kind: str) -> Table:
-    from torchcommodity.data._sources.tables.databases import read_duckdb, read_sqlite  # imports duckdb
-
-    read = read_duckdb if kind == "DuckDB" else read_sqlite
-    return _from_rows(read(file, part, origin.label, MAX_BYTES), origin, kind)
 
 
 def _database_kind(file: Path) -> str:
