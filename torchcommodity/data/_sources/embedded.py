@@ -18,7 +18,7 @@ import torch
 from torchcommodity._extras import extra
 from torchcommodity.data._core.calendar import month_end
 from torchcommodity.data._core.contracts import get_contract
-from torchcommodity.data._core.errors import DataError, Finding, make_finding, summarize_names
+from torchcommodity.data._core.errors import DataError, make_finding, summarize_names
 from torchcommodity.data._core.names import check_several
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.provenance import Provenance
@@ -108,35 +108,25 @@ def read_open_prices(frequency: TableFrequency) -> OpenPrices:
         import pandas as pd
 
     table = TABLES[frequency]
-    text = _text(table)
-    series = pd.read_csv(FOLDER / f"{table.name}_series.csv", index_col="symbol", dtype=str)
-    prices = pd.read_csv(io.BytesIO(text), engine="pyarrow", dtype={table.date: str})
-    frame = prices.pivot(index=table.date, columns="symbol", values="price")[list(series.index)]
-    days = frame.index.to_numpy("datetime64[D]" if frequency == "daily" else "datetime64[M]")
-    frame.index = pd.DatetimeIndex(days if frequency == "daily" else month_end(days), name="date")
-    symbols, digest = list(map(str, series.index)), hashlib.sha256(text).hexdigest()
-    names = zip(symbols, series[table.series])
-    return OpenPrices(
-        frame,
-        {symbol: UNITS.get(unit, unit) for symbol, unit in zip(symbols, series["unit"])},
-        {symbol: _provenance(table, symbol, name, digest) for symbol, name in names},
-    )
-
-
-def _text(table: OpenTable) -> bytes:
     try:
-        return gzip.decompress((FOLDER / f"{table.name}.csv.gz").read_bytes())
+        text = gzip.decompress((FOLDER / f"{table.name}.csv.gz").read_bytes())
     except FileNotFoundError:
         raise DataError(
             f"embedded: expected prices in {FOLDER}; the folder is absent, so this copy of torchcommodity was "
             "distributed without prices; read others, as in --data prices.csv, fred:ID or eia:ID"
         ) from None
-
-
-def _provenance(table: OpenTable, symbol: str, name: str, digest: str) -> Provenance:
-    fields = {"location": f"torchcommodity/data/open_prices/{table.name}.csv.gz", "sha256": digest}
-    fields["series"] = name.rstrip(" *")  # the World Bank marks footnotes with asterisks
-    return replace(table.provenance, **fields, **table.exceptions.get(symbol, {}))
+    series = pd.read_csv(FOLDER / f"{table.name}_series.csv", index_col="symbol", dtype=str)
+    prices = pd.read_csv(io.BytesIO(text), engine="pyarrow", dtype={table.date: str})
+    frame = prices.pivot(index=table.date, columns="symbol", values="price")[list(series.index)]
+    days = frame.index.to_numpy("datetime64[D]" if frequency == "daily" else "datetime64[M]")
+    frame.index = pd.DatetimeIndex(days if frequency == "daily" else month_end(days), name="date")
+    units, provenance, digest = {}, {}, hashlib.sha256(text).hexdigest()
+    location = f"torchcommodity/data/open_prices/{table.name}.csv.gz"
+    for symbol, unit, name in zip(map(str, series.index), series["unit"], series[table.series]):
+        units[symbol] = UNITS.get(unit, unit)
+        fields = {"location": location, "sha256": digest, "series": name.rstrip(" *")}  # asterisks mark footnotes
+        provenance[symbol] = replace(table.provenance, **fields, **table.exceptions.get(symbol, {}))
+    return OpenPrices(frame, units, provenance)
 
 
 DEFAULTS: dict[TableFrequency, tuple[str, ...]] = {
@@ -203,7 +193,13 @@ _read = cache(read_open_prices)
 def _panel(frequency: TableFrequency, symbols: tuple[str, ...] | None) -> Panel:
     prices = _read(frequency)
     names = list(DEFAULTS[frequency] if symbols is None else symbols)
-    _check_symbols(names, frequency, prices)
+    if unknown := [name for name in names if name not in prices.units]:
+        other: TableFrequency = "monthly" if frequency == "daily" else "daily"
+        words, known = "torchcommodity data sources lists all", summarize_names(prices.units, limit=20)
+        if elsewhere := [name for name in unknown if name in _read(other).units]:
+            hint = f"--data {'embedded' if other == 'daily' else other}, frequency={other!r}"
+            words = f"{summarize_names(elsewhere)}: {other} ({hint})"
+        raise DataError(f"symbols: expected names among {known}; got {summarize_names(map(repr, unknown))}; {words}")
     frame = prices.frame[names].dropna(how="all")
     panel = Panel(
         MetadataTensor(torch.from_numpy(frame.to_numpy(copy=True))),
@@ -213,28 +209,16 @@ def _panel(frequency: TableFrequency, symbols: tuple[str, ...] | None) -> Panel:
         tuple(prices.provenance[name] for name in names),
         averages=(frequency == "monthly",) * len(names),
     )
-    findings = inspect(panel)
+    findings = [*inspect(panel)]
     reported = {finding.symbol for finding in findings if finding.kind == "ended"}
-    return replace(panel, findings=findings + _ended([name for name in names if name not in reported], prices))
-
-
-def _ended(names: Sequence[str], prices: OpenPrices) -> tuple[Finding, ...]:
-    """Series that end before their table does; `inspect` knows only those that end before others of the panel."""
+    # series that end before their table does; `inspect` knows only those that end before others of the panel
     days = prices.frame.index.to_numpy("datetime64[D]")
-    ends = {name: days[prices.frame[name].notna()][-1] for name in names}
     value = f"last price; others of the publisher run to {days[-1]}"
-    return tuple(make_finding("ended", name, end, value=value) for name, end in ends.items() if end != days[-1])
-
-
-def _check_symbols(names: Sequence[str], frequency: TableFrequency, prices: OpenPrices) -> None:
-    if not (unknown := [name for name in names if name not in prices.units]):
-        return
-    other: TableFrequency = "monthly" if frequency == "daily" else "daily"
-    hint = f"--data {'embedded' if other == 'daily' else other}, frequency={other!r}"
-    elsewhere = [name for name in unknown if name in _read(other).units]
-    words = f"{summarize_names(elsewhere)}: {other} ({hint})" if elsewhere else "torchcommodity data sources lists all"
-    known = summarize_names(prices.units, limit=20)
-    raise DataError(f"symbols: expected names among {known}; got {summarize_names(map(repr, unknown))}; {words}")
+    for name in names:
+        end = days[prices.frame[name].notna()][-1]
+        if name not in reported and end != days[-1]:
+            findings.append(make_finding("ended", name, end, value=value))
+    return replace(panel, findings=tuple(findings))
 
 
 def product_name(contract: str | None, series: str = "") -> str:
@@ -247,11 +231,11 @@ def product_name(contract: str | None, series: str = "") -> str:
     >>> product_name("BO"), product_name(None, "RWTC"), product_name(None, "close")
     ('Soybean oil', 'WTI crude oil, Cushing', '')
     """
-    return _series_names().get(series, "") if contract is None else get_contract(contract).name
+    return series_names().get(series, "") if contract is None else get_contract(contract).name
 
 
 @cache
-def _series_names() -> dict[str, str]:
+def series_names() -> dict[str, str]:
     """Name by key of the series that the package ships, also where they are read from their publisher."""
     names: dict[str, str] = {}
     for table in TABLES.values():

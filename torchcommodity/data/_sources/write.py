@@ -5,9 +5,8 @@ import io
 import json
 import os
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -20,9 +19,6 @@ from torchcommodity.data._sources.tables.frames import METADATA, PROVENANCE
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
-
-    from torchcommodity.data._core.panel import Panel
 
 # the start of a cell: of the text, of a line in it, and behind a separator of a spreadsheet of another language
 _FORMULA = re.compile(r"(^|[;\t\r\n])( *[=+\-@\uff1d\uff0b\uff0d\uff20](?!\Z))|^([\t\r])")
@@ -72,17 +68,43 @@ def _quote(value: Any) -> Any:
     return quote_spreadsheet_cell(value) if isinstance(value, str) else value
 
 
-Layout = str  # "long", "wide" or "curve"
+Layout = Literal["long", "wide", "curve"]
 
 
-def to_arrow(panel: "Panel", layout: Layout) -> Any:
+def to_arrow(panel: Panel, layout: Layout) -> pa.Table:
     """The `pyarrow.Table` of a panel; a missing price is null. See `write`."""
-    table = {"long": _long, "wide": _wide, "curve": _curve}[layout](panel)
+    T, N = panel.values.shape
+    prices, symbols = panel.values.plain().detach().numpy(), list(panel.symbols)
+    columns: dict[str, Any]
+    if layout == "wide":
+        if "date" in (symbol.lower() for symbol in symbols):
+            raise DataError("write: expected no symbol named date in the wide layout; got one (use layout='long')")
+        columns = {"date": pa.array(panel.dates, pa.date32())}
+        columns |= {symbol: pa.array(prices[:, n], from_pandas=True) for n, symbol in enumerate(symbols)}
+    elif layout == "long":
+        columns = {
+            "date": pa.array(np.tile(panel.dates, N), pa.date32()),
+            "symbol": _repeat(symbols, T),
+            "price": pa.array(prices.T.ravel(), from_pandas=True),
+            "unit": _repeat(panel.units, T),
+            "source": _repeat([record.publisher for record in panel.provenance], T),
+        }
+    else:
+        if panel.curve is None:
+            raise DataError("write: expected a panel with a curve; got none (use layout='long')")
+        closes = panel.curve.plain().detach().numpy()
+        row, column, nth = np.nonzero(~np.isnan(closes))
+        columns = {
+            "date": pa.array(panel.dates[row], pa.date32()),
+            "symbol": pa.array(symbols, pa.string()).take(pa.array(column)),
+            "nth": pa.array(nth + 1),
+            "close": pa.array(closes[row, column, nth]),
+        }
     records = {record.pop("symbol"): record for record in panel.sources()}
-    return table.replace_schema_metadata({METADATA: json.dumps(records).encode()})
+    return pa.table(columns).replace_schema_metadata({METADATA: json.dumps(records).encode()})
 
 
-def to_database_table(panel: "Panel") -> Any:
+def to_database_table(panel: Panel) -> pa.Table:
     """The long table with contract and provenance in columns, for a database, which keeps no metadata."""
     T, table = len(panel), to_arrow(panel, "long").replace_schema_metadata(None)
     for name in PROVENANCE:
@@ -90,52 +112,15 @@ def to_database_table(panel: "Panel") -> Any:
     return table
 
 
-def _long(panel: "Panel") -> Any:
-    T, N = panel.values.shape
-    prices = panel.values.plain().detach().numpy()
-    publishers = [record.publisher for record in panel.provenance]
-    columns = {
-        "date": pa.array(np.tile(panel.dates, N), pa.date32()),
-        "symbol": _repeat(panel.symbols, T),
-        "price": pa.array(prices.T.ravel(), from_pandas=True),
-        "unit": _repeat(panel.units, T),
-        "source": _repeat(publishers, T),
-    }
-    return pa.table(columns)
-
-
-def _wide(panel: "Panel") -> Any:
-    if "date" in (symbol.lower() for symbol in panel.symbols):
-        raise DataError("write: expected no symbol named date in the wide layout; got one (use layout='long')")
-    prices = panel.values.plain().detach().numpy()
-    columns = [pa.array(prices[:, n], from_pandas=True) for n in range(prices.shape[1])]
-    return pa.table([pa.array(panel.dates, pa.date32()), *columns], names=["date", *panel.symbols])
-
-
-def _curve(panel: "Panel") -> Any:
-    if panel.curve is None:
-        raise DataError("write: expected a panel with a curve; got none (use layout='long')")
-    closes = panel.curve.plain().detach().numpy()
-    row, column, nth = np.nonzero(~np.isnan(closes))
-    symbols = pa.array(list(panel.symbols), pa.string())
-    columns = {
-        "date": pa.array(panel.dates[row], pa.date32()),
-        "symbol": symbols.take(pa.array(column)),
-        "nth": pa.array(nth + 1),
-        "close": pa.array(closes[row, column, nth]),
-    }
-    return pa.table(columns)
-
-
 def _repeat(texts: Any, rows: int) -> Any:
     indices = np.repeat(np.arange(len(texts)), rows)
     return pa.array(list(texts), pa.string()).take(pa.array(indices))
 
 
-LAYOUTS = ("long", "wide", "curve")
+ENDINGS = (".parquet", ".feather", ".arrow", ".csv", ".csv.gz", ".csv.zst")
 
 
-def write(panel: Panel, target: str | os.PathLike[str], *, layout: Literal["long", "wide", "curve"] = "long") -> None:
+def write(panel: Panel, target: str | os.PathLike[str], *, layout: Layout = "long") -> None:
     """Write prices to a file, an object on object storage, or a table of a database, which `read` reads again.
 
     | target | written |
@@ -169,73 +154,39 @@ def write(panel: Panel, target: str | os.PathLike[str], *, layout: Literal["long
     >>> data.read(path).equals(wti)
     True
     """
-    if layout not in LAYOUTS:
-        raise ValueError(f"write: layout must be {', '.join(LAYOUTS)}; got {layout!r}")
+    if layout not in get_args(Layout):
+        raise ValueError(f"write: layout must be {', '.join(get_args(Layout))}; got {layout!r}")
     name = os.fspath(target)
-    if (table := parse_table_name(name)) and table.is_duckdb:
+    if (in_file := parse_table_name(name)) and in_file.is_duckdb:
         from torchcommodity.data._sources.tables.databases import write_duckdb  # imports duckdb
 
         if layout != "long":
             raise ValueError(f"write: layout must be long in a database; got {layout!r} for {name}")
-        write_duckdb(to_database_table(panel), table.file, table.table, name)
+        write_duckdb(to_database_table(panel), in_file.file, in_file.table, name)
         return
-    body = _encoder(name)(panel, layout)
-    if is_remote(name):
-        write_object(name, body)
-    else:
-        write_atomic(Path(target), body)
-
-
-def _encoder(name: str) -> "Callable[[Panel, str], bytes]":
-    ending = next((ending for ending in ENCODERS if name.lower().endswith(ending)), None)
+    ending = next((ending for ending in ENDINGS if name.lower().endswith(ending)), None)
     if ending is None:
         shown = public_address(name) if is_remote(name) else repr(name)
         raise DataError(
-            f"write: expected a name that ends with {', '.join(ENCODERS)}, or FILE.duckdb:TABLE; got {shown}"
+            f"write: expected a name that ends with {', '.join(ENDINGS)}, or FILE.duckdb:TABLE; got {shown}"
         )
-    return ENCODERS[ending]
+    table, sink = to_arrow(panel, layout), io.BytesIO()
+    if ending == ".parquet":
+        import pyarrow.parquet as pq
 
+        pq.write_table(table, sink, compression="zstd")
+    elif ending in (".feather", ".arrow"):
+        import pyarrow.feather as feather
 
-def _arrow_table(panel: Panel, layout: str) -> "pa.Table":
-    return to_arrow(panel, layout)
-
-
-def _parquet(panel: Panel, layout: str) -> bytes:
-    import pyarrow.parquet as pq
-
-    sink = io.BytesIO()
-    pq.write_table(_arrow_table(panel, layout), sink, compression="zstd")
-    return sink.getvalue()
-
-
-def _feather(panel: Panel, layout: str) -> bytes:
-    import pyarrow.feather as feather
-
-    sink = io.BytesIO()
-    feather.write_feather(_arrow_table(panel, layout), sink, compression="lz4")
-    return sink.getvalue()
-
-
-def _csv(panel: Panel, layout: str) -> bytes:
-    return frame_to_csv(_arrow_table(panel, layout).to_pandas(date_as_object=False)).encode()
-
-
-def _csv_zst(panel: Panel, layout: str) -> bytes:
-    import pyarrow as pa
-
-    packed: Any = pa.compress(_csv(panel, layout), codec="zstd", asbytes=True)
-    return bytes(packed)
-
-
-def _csv_gz(panel: Panel, layout: str) -> bytes:
-    return gzip.compress(_csv(panel, layout), mtime=0)
-
-
-ENCODERS: "dict[str, Callable[[Panel, str], bytes]]" = {
-    ".parquet": _parquet,
-    ".feather": _feather,
-    ".arrow": _feather,
-    ".csv": _csv,
-    ".csv.gz": _csv_gz,
-    ".csv.zst": _csv_zst,
-}
+        feather.write_feather(table, sink, compression="lz4")
+    else:
+        text = frame_to_csv(table.to_pandas(date_as_object=False)).encode()
+        if ending == ".csv.gz":
+            text = gzip.compress(text, mtime=0)
+        elif ending == ".csv.zst":
+            text = pa.compress(text, codec="zstd", asbytes=True)
+        sink.write(text)
+    if is_remote(name):
+        write_object(name, sink.getvalue())
+    else:
+        write_atomic(Path(target), sink.getvalue())

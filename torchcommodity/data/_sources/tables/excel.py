@@ -56,37 +56,28 @@ def read_sheet(rows: Rows, origin: Origin) -> Table:
     )
     head, units = (heads[1], rows[heads[0]]) if has_units else (next(iter(heads), 0), [])
     lines = [n for n in range(head + 1, len(rows)) if filled(rows[n]) and rows[n] is not units]
-    notes = _notes(rows, lines)
-    lines = lines[: len(lines) - len(notes)]
+    end = len(lines)  # of the table: the last rows may hold one text only, such as the source
+    while end > 1 and len(note := filled(rows[lines[end - 1]])) == 1 and len(filled(rows[lines[0]])) > 1:
+        if not isinstance(note[0], str) or is_date(note[0]) or not re.search(r"[^\W\d]{3}", note[0]):
+            break
+        end -= 1
+    lines, notes = lines[:end], lines[end:]
     titles = tuple(" ".join(map(str, filled(row))) for row in rows[:head] if filled(row))
     names = [str(name).strip() for name in rows[head]] if rows else []
     cells = [[rows[n][column] for n in lines] for column in range(len(names))]
-    columns = tuple(to_column(name, column) for name, column in zip(names, cells) if name or filled(column))
+    used = [n for n, (name, column) in enumerate(zip(names, cells)) if name or filled(column)]
+    columns = tuple(to_column(names[n], cells[n]) for n in used)
     records = {name: {"unit": str(unit).strip("()")} for name, unit in zip(names, units) if name and unit != ""}
-    levels = _levels(rows, head, [n for n, (name, column) in enumerate(zip(names, cells)) if name or filled(column)])
+    levels: tuple[tuple[str, ...], ...] = ()
+    heading = [str(name).strip() for name in filled(rows[head])] if rows else []
+    # its names stand for several columns each: tickers above a row of PX_LAST
+    if len(set(heading)) < len(heading) and head > 0 and len(filled(rows[head - 1])) > 1:
+        levels = tuple(tuple(str(rows[n][c]).strip() for c in used) for n in (head - 1, head))
     findings = tuple(make_finding("ignored line", line=n + 1, value=filled(rows[n])[0]) for n in notes)
     where = origin.at(head + 1)
     return Table(
         columns, np.array(lines) + 1, origin, where, "Excel", levels, titles, findings=findings, records=records
     )
-
-
-def _notes(rows: Rows, lines: list[int]) -> list[int]:
-    """The last rows that hold one text only, such as the source; none of a sheet with one column."""
-    end = len(lines)
-    while end > 1 and len(cells := filled(rows[lines[end - 1]])) == 1 and len(filled(rows[lines[0]])) > 1:
-        if not isinstance(cells[0], str) or is_date(cells[0]) or not re.search(r"[^\W\d]{3}", cells[0]):
-            break
-        end -= 1
-    return lines[end:]
-
-
-def _levels(rows: Rows, head: int, columns: list[int]) -> tuple[tuple[str, ...], ...]:
-    """The header as two rows if its names stand for several columns each: tickers above a row of PX_LAST."""
-    names = [str(name).strip() for name in filled(rows[head])] if rows else []
-    if len(set(names)) == len(names) or head == 0 or len(filled(rows[head - 1])) < 2:
-        return ()
-    return tuple(tuple(str(rows[n][c]).strip() for c in columns) for n in (head - 1, head))
 
 
 def to_column(name: str, cells: list[Any]) -> Column:
@@ -150,7 +141,16 @@ def is_eia(rows: Rows) -> bool:
 
 def read_eia(sheets: dict[str, Rows], origin: Origin) -> Table:
     """All sheets with data as one long table; a symbol is a source key, its unit stands behind its description."""
-    return _long_table([_eia_block(rows, origin) for rows in sheets.values()], EIA, origin)
+    blocks = []
+    for rows in sheets.values():
+        keys, descriptions = rows[1], rows[2]
+        lines = [n for n in range(3, len(rows)) if rows[n][0] != ""]
+        if wrong := [n for n in lines if not isinstance(rows[n][0], date)]:
+            raise DataError(f"{origin.at(wrong[0] + 1)}: expected a date; got {rows[wrong[0]][0]!r}")
+        columns = [(n, str(keys[n]).strip()) for n in range(1, len(keys)) if str(keys[n]).strip()]
+        series = [(key, _unit(str(descriptions[n])), _prices(rows, lines, n, key, origin)) for n, key in columns]
+        blocks.append(Block(to_times([rows[n][0] for n in lines]), np.array(lines) + 1, series))
+    return _long_table(blocks, EIA, origin)
 
 
 def is_pink_sheet(rows: Rows) -> bool:
@@ -178,16 +178,6 @@ def read_pink_sheet(rows: Rows, origin: Origin) -> Table:
         (_name(names[n]), _unit(str(rows[units][n])), _prices(rows, lines, n, _name(names[n]), origin)) for n in columns
     ]
     return _long_table([Block(month_end(months), np.array(lines) + 1, series)], WORLD_BANK, origin)
-
-
-def _eia_block(rows: Rows, origin: Origin) -> Block:
-    keys, descriptions = rows[1], rows[2]
-    lines = [n for n in range(3, len(rows)) if rows[n][0] != ""]
-    if wrong := [n for n in lines if not isinstance(rows[n][0], date)]:
-        raise DataError(f"{origin.at(wrong[0] + 1)}: expected a date; got {rows[wrong[0]][0]!r}")
-    columns = [(n, str(keys[n]).strip()) for n in range(1, len(keys)) if str(keys[n]).strip()]
-    series = [(key, _unit(str(descriptions[n])), _prices(rows, lines, n, key, origin)) for n, key in columns]
-    return Block(to_times([rows[n][0] for n in lines]), np.array(lines) + 1, series)
 
 
 def _first_month(rows: Rows) -> int | None:
@@ -242,7 +232,7 @@ def read_workbook(body: bytes, name: str, origin: Origin, max_bytes: int) -> Tab
         DataError: a damaged or encrypted workbook, no such sheet, or no name and several sheets with dates.
         ImportError: the extra `excel` is not installed.
     """
-    sheets = _open(body, origin, max_bytes)
+    sheets = _read_sheets(body, origin, max_bytes)
     if name and name not in sheets:
         got = f"{name!r}; its sheets are {summarize_names(sheets, limit=20)}"
         raise DataError(f"{origin.label}: expected the name of a sheet; got {got}")
@@ -251,50 +241,36 @@ def read_workbook(body: bytes, name: str, origin: Origin, max_bytes: int) -> Tab
         return read_eia(eia, origin)
     if pink := [rows for title, rows in sheets.items() if is_pink_sheet(rows) and (name or "Prices" in title)]:
         return read_pink_sheet(pink[0], origin)
-    return read_sheet(_choose(sheets, origin), origin)
-
-
-def _choose(sheets: dict[str, Rows], origin: Origin) -> Rows:
-    """The only sheet, or the only one with dates."""
     candidates = sheets if len(sheets) == 1 else {n: rows for n, rows in sheets.items() if first_data_row(rows)}
     if len(candidates) != 1:
         names = summarize_names(candidates or sheets, limit=20)
         hint = f"name one, as in {origin.label}:{next(iter(candidates or sheets), 'SHEET')}"
         words = "several" if candidates else "no dates on any"
         raise DataError(f"{origin.label}: expected one sheet with a table of dates; got {words} of {names} ({hint})")
-    return next(iter(candidates.values()))
+    return read_sheet(next(iter(candidates.values())), origin)
 
 
-def _open(body: bytes, origin: Origin, max_bytes: int) -> dict[str, Rows]:
+def _read_sheets(body: bytes, origin: Origin, max_bytes: int) -> dict[str, Rows]:
     """The rows of every worksheet by name, read by another process; see `workbook_process`."""
     if find_spec("python_calamine") is None:
         needs = "an Excel file needs python-calamine: pip install 'torchcommodity[excel]'"
         raise ImportError(f"{origin.label}: {needs}", name="python_calamine")
-    _check_size(body, origin, max_bytes)
-    sheets, reason = _run(body, MEMORY_FACTOR * max_bytes)
-    if sheets is None:
-        raise DataError(f"{origin.label}: expected an Excel workbook without a password; got {reason[:200]}")
-    return sheets
-
-
-def _run(body: bytes, memory: int) -> tuple[dict[str, Rows] | None, str]:
-    """The sheets, or None and the reason why they cannot be read."""
+    if body.startswith(b"PK"):  # a small archive can unpack to any size
+        size = sum(member.file_size for member in zipfile.ZipFile(io.BytesIO(body)).infolist())
+        if size > max_bytes:
+            raise DataError(f"{origin.label}: expected at most {max_bytes} bytes unpacked; got {size}")
+    memory = MEMORY_FACTOR * max_bytes
     command = [sys.executable, workbook_process.__file__, str(memory)]
     try:
         process = subprocess.run(command, input=body, capture_output=True, timeout=TIMEOUT, check=False)
     except subprocess.TimeoutExpired:
-        return None, f"one that takes more than {TIMEOUT:g} s"
-    if process.returncode == 0:
-        return pickle.loads(process.stdout), ""
-    if process.returncode < 0:  # by a signal
-        return None, f"one that takes more than {memory >> 30} GiB of memory, or is damaged"
-    lines = process.stderr.decode("utf-8", "replace").strip().splitlines()
-    return None, f"one that cannot be read: {lines[-1]}" if lines else "one that cannot be read"
-
-
-def _check_size(body: bytes, origin: Origin, max_bytes: int) -> None:
-    """A small archive can unpack to any size."""
-    if body.startswith(b"PK"):
-        size = sum(member.file_size for member in zipfile.ZipFile(io.BytesIO(body)).infolist())
-        if size > max_bytes:
-            raise DataError(f"{origin.label}: expected at most {max_bytes} bytes unpacked; got {size}")
+        reason = f"one that takes more than {TIMEOUT:g} s"
+    else:
+        if process.returncode == 0:
+            sheets: dict[str, Rows] = pickle.loads(process.stdout)
+            return sheets
+        lines = process.stderr.decode("utf-8", "replace").strip().splitlines()
+        reason = f"one that cannot be read: {lines[-1]}" if lines else "one that cannot be read"
+        if process.returncode < 0:  # by a signal
+            reason = f"one that takes more than {memory >> 30} GiB of memory, or is damaged"
+    raise DataError(f"{origin.label}: expected an Excel workbook without a password; got {reason[:200]}")

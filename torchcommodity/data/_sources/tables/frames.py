@@ -68,49 +68,26 @@ def _from_pandas(frame: "pd.DataFrame | pd.Series[Any]", origin: Origin) -> Tabl
         if frame.name is None and not stacked:
             raise DataError(f'{origin.label}: expected a named Series; got one without a name (series.rename("WTI"))')
         frame = frame.to_frame("price" if stacked else frame.name)
-    series = [(_name(name), frame.iloc[:, n]) for n, name in enumerate(frame.columns)]
-    index = _index_levels(frame.index)
-    columns = [_column(name, values) for name, values in [*index, *series]]
-    zones = dict.fromkeys(str(zone) for _, values in series if (zone := getattr(values.dtype, "tz", None)))
+    index, labels = frame.index, frame.columns
+    is_row_number = index.nlevels == 1 and index.name is None and str(index.inferred_type) in ("integer", "empty")
+    named = [
+        ("" if name is None else str(name).strip(), pd.Series(index.get_level_values(level)))
+        for level, name in enumerate([] if is_row_number else index.names)
+    ]
+    levels: list[tuple[str, ...]] = []
+    for level in range(labels.nlevels if labels.nlevels > 1 else 0):
+        names = (str(label).strip() for label in labels.get_level_values(level))
+        levels.append((*(name for name, _ in named), *names))
+    zones: dict[str, None] = {}
+    for n, label in enumerate(list[Any](labels)):
+        parts = [str(part).strip() for part in (label if isinstance(label, tuple) else (label,))]  # `levels` has all
+        values = frame.iloc[:, n]
+        named.append((next(filter(None, parts), ""), values))
+        if zone := getattr(values.dtype, "tz", None):
+            zones[str(zone)] = None
+    columns = tuple(Column(name, _pandas_cells(values), str(values.dtype)) for name, values in named)
     notes = tuple(f"local time in {zone}" for zone in zones)
-    return Table(
-        tuple(columns),
-        np.arange(1, len(frame) + 1),
-        origin,
-        origin.label,
-        "DataFrame",
-        _levels(frame.columns, index),
-        notes=notes,
-    )
-
-
-def _name(label: Any) -> str:
-    if isinstance(label, tuple):  # of several levels; `_levels` has them all
-        return next((str(part).strip() for part in label if str(part).strip()), "")
-    return str(label).strip()
-
-
-def _levels(labels: "pd.Index[Any]", index: "list[tuple[str, pd.Series[Any]]]") -> tuple[tuple[str, ...], ...]:
-    """The levels of the column labels as rows of a header, with the names of the index in the first columns."""
-    if labels.nlevels == 1:
-        return ()
-    names = tuple(name for name, _ in index)
-    return tuple((*names, *(str(label).strip() for label in labels.get_level_values(n))) for n in range(labels.nlevels))
-
-
-def _index_levels(index: "pd.Index[Any]") -> "list[tuple[str, pd.Series[Any]]]":
-    """The levels of an index with their names; none of an unnamed index of integers, which only numbers the rows."""
-    with extra("forecast"):
-        import pandas as pd
-
-    if index.nlevels == 1 and index.name is None and str(index.inferred_type) in ("integer", "empty"):
-        return []
-    names = ["" if name is None else str(name).strip() for name in index.names]
-    return [(name, pd.Series(index.get_level_values(level))) for level, name in enumerate(names)]
-
-
-def _column(name: str, values: "pd.Series[Any]") -> Column:
-    return Column(name, _pandas_cells(values), str(values.dtype))
+    return Table(columns, np.arange(1, len(frame) + 1), origin, origin.label, "DataFrame", tuple(levels), notes=notes)
 
 
 def _pandas_cells(values: "pd.Series[Any]") -> "list[str] | Array":
@@ -131,18 +108,13 @@ def _pandas_cells(values: "pd.Series[Any]") -> "list[str] | Array":
     if all(isinstance(cell, str) for cell in objects):
         return objects
     if all(isinstance(cell, date) or cell == "" for cell in objects):  # datetime and Timestamp too
-        return np.array([_time(cell) for cell in objects], dtype="datetime64[us]")
+        times = [cell.replace(tzinfo=None) if isinstance(cell, datetime) else cell or "NaT" for cell in objects]
+        return np.array([np.datetime64(time) for time in times], dtype="datetime64[us]")
     if any(isinstance(cell, Decimal) for cell in objects) and all(
         isinstance(cell, (Decimal, float, int)) or cell == "" for cell in objects
     ):
         return np.array([np.nan if cell == "" else float(cell) for cell in objects])
     return np.array([*objects, None], dtype=object)[:-1]
-
-
-def _time(cell: Any) -> np.datetime64:
-    if cell == "":
-        return np.datetime64("NaT", "D")
-    return np.datetime64(cell.replace(tzinfo=None) if isinstance(cell, datetime) else cell)
 
 
 INDEX = "__index_level_0__"  # pandas' column name of an unnamed index
@@ -170,7 +142,11 @@ def read_parquet_files(bodies: Mapping[str, bytes], origin: Origin) -> Table:
     for name, body in bodies.items():
         with _readable_errors(name, "Parquet"):
             table = pq.ParquetFile(pa.BufferReader(body)).read(use_threads=False)
-            tables[name] = _add_partitions(table, name).replace_schema_metadata(None)
+        for folder in name.replace("\\", "/").split("/")[:-1]:
+            key, equals, value = folder.partition("=")
+            if equals and key not in table.column_names:
+                table = table.append_column(key, pa.array([unquote(value)] * table.num_rows, pa.string()))
+        tables[name] = table.replace_schema_metadata(None)
     (first, expected), *others = tables.items()
     for name, table in others:
         if not table.schema.equals(expected.schema):
@@ -208,14 +184,6 @@ def read_arrow(table: Any, origin: Origin, kind: str) -> Table:
     return Table(tuple(columns), lines, origin, origin.label, kind, notes=notes, records=records)
 
 
-def _add_partitions(table: Any, name: str) -> Any:
-    for folder in name.replace("\\", "/").split("/")[:-1]:
-        key, equals, value = folder.partition("=")
-        if equals and key not in table.column_names:
-            table = table.append_column(key, pa.array([unquote(value)] * table.num_rows, pa.string()))
-    return table
-
-
 @contextmanager
 def _readable_errors(label: str, kind: str) -> Iterator[None]:
     try:
@@ -232,8 +200,10 @@ def _arrow_cells(column: Any) -> "list[str] | Array":
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return [text or "" for text in column.to_pylist()]
-    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        return _arrow_times(column)
+    if pa.types.is_timestamp(kind):
+        return np.asarray((pc.local_timestamp(column) if kind.tz else column).to_numpy())
+    if pa.types.is_date(kind):
+        return np.asarray(column.cast(pa.date32()).to_numpy()).astype("datetime64[D]")
     if pa.types.is_null(kind):
         return np.full(len(column), np.nan)
     if pa.types.is_integer(kind) and not column.null_count:
@@ -241,14 +211,6 @@ def _arrow_cells(column: Any) -> "list[str] | Array":
     if pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind):
         return np.asarray(column.cast(pa.float64(), safe=False).to_numpy()).astype(np.float64)
     return np.array([*column.to_pylist(), None], dtype=object)[:-1]  # an array of objects, lists among them
-
-
-def _arrow_times(column: Any) -> Array:
-    if pa.types.is_timestamp(column.type):
-        local = pc.local_timestamp(column) if column.type.tz else column
-        return np.asarray(local.to_numpy())
-    days: Array = np.asarray(column.cast(pa.date32()).to_numpy()).astype("datetime64[D]")
-    return days
 
 
 def decode_records(metadata: Mapping[bytes, bytes] | None) -> Records:
