@@ -1,7 +1,6 @@
 """Frequency of rows, what it requires of dates, and the dates of the rows that follow."""
 
 from calendar import monthrange
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any, Literal
@@ -141,28 +140,21 @@ class RowCalendar:
         """
         rows, day = np.asarray(rows), np.datetime64(origin, "D")
         if self.frequency == "monthly":
-            return self._month_days(day.astype("datetime64[M]") + rows * MONTH, contract)
+            months = day.astype("datetime64[M]") + rows * MONTH
+            first, next_month = months.astype("datetime64[D]"), (months + MONTH).astype("datetime64[D]")
+            if self.day == "last business day":
+                ends: Dates = np.busday_offset(next_month, -1, roll="forward", busdaycal=trading_calendar(contract))
+                return ends
+            if self.day == "last weekday":
+                return month_end(months)
+            days: Dates = next_month - DAY if self.day == "last" else first
+            return days + (self.day - 1) * DAY if isinstance(self.day, int) else days
         step = 7 if self.frequency == "weekly" else 1
         if step == 1 and self.day == "weekday":
             dates: Dates = np.busday_offset(day, rows, roll="backward", busdaycal=trading_calendar(contract))
         else:
             dates = day + step * rows * DAY
         return dates
-
-    def _month_days(self, months: Dates, contract: str | None) -> Dates:
-        first: Dates = months.astype("datetime64[D]")
-        following: Dates = (months + MONTH).astype("datetime64[D]")
-        if isinstance(self.day, int):
-            return first + (self.day - 1) * DAY
-        if self.day == "last business day":
-            ends: Dates = np.busday_offset(following, -1, roll="forward", busdaycal=trading_calendar(contract))
-            return ends
-        days: dict[str, Callable[[], Dates]] = {
-            "first": lambda: first,
-            "last": lambda: following - DAY,
-            "last weekday": lambda: month_end(months),
-        }
-        return days[self.day]()
 
 
 def row_calendar(dates: Dates) -> RowCalendar:

@@ -297,8 +297,12 @@ def parse_contract(text: str) -> ContractCode | None:
     for pattern in _OUTRIGHT:
         if match := pattern.fullmatch(plain):
             fields = match.groupdict()
-            year = fields.get("year") or _full_year(fields["decade"], fields["last"])
-            return ContractCode(fields.get("root") or "", _month(fields), int(year), len(year))
+            year = fields.get("year") or ("20" if fields["decade"] < "6" else "19") + fields["decade"] + fields["last"]
+            if "letter" in fields:
+                month = MONTHS.index(fields["letter"]) + 1
+            else:
+                month = NAMES.index(fields["name"]) + 1 if "name" in fields else int(fields["month"])
+            return ContractCode(fields.get("root") or "", month, int(year), len(year))
     if _COMBINED.fullmatch(code):
         return None
     hint = f" (delivery months are {MONTHS})" if re.fullmatch(r"[A-Z0-9]*[A-Z][0-9]{1,4}", plain) else ""
@@ -325,16 +329,6 @@ def delivery_months(codes: list[ContractCode], days: Months) -> Months:
     full = np.select([digits == 1, digits == 2], [decade, century], year)
     months: Months = (12 * (full - 1970) + month - 1).astype("datetime64[M]")
     return months
-
-
-def _month(fields: dict[str, str]) -> int:
-    if "letter" in fields:
-        return MONTHS.index(fields["letter"]) + 1
-    return NAMES.index(fields["name"]) + 1 if "name" in fields else int(fields["month"])
-
-
-def _full_year(decade: str, last: str) -> str:
-    return ("20" if decade < "6" else "19") + decade + last
 
 
 def find_product(code: str) -> str | None:

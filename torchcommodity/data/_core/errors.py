@@ -176,17 +176,19 @@ def summarize_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     groups: dict[str, list[Finding]] = {}
     for finding in findings:
         groups.setdefault(finding.kind, []).append(finding)
-    merged = (group if len(group) <= MAX_LISTED else [_merge(group)] for group in groups.values())
-    return tuple(finding for group in merged for finding in group)
-
-
-def _merge(findings: list[Finding]) -> Finding:
-    first, count = findings[0], sum(finding.count for finding in findings)
-    symbols = list(dict.fromkeys(finding.symbol for finding in findings))
-    if len(symbols) == 1:
-        return replace(first, count=count)
-    value = f"{summarize_names(symbols)}; the first: {first.value}"
-    return replace(first, symbol=f"{len(symbols):,} symbols", date="", line=0, value=value, count=count)
+    merged: list[Finding] = []
+    for group in groups.values():
+        if len(group) <= MAX_LISTED:
+            merged += group
+            continue
+        first, count = group[0], sum(finding.count for finding in group)
+        symbols = list(dict.fromkeys(finding.symbol for finding in group))
+        if len(symbols) == 1:
+            merged.append(replace(first, count=count))
+        else:
+            value = f"{summarize_names(symbols)}; the first: {first.value}"
+            merged.append(replace(first, symbol=f"{len(symbols):,} symbols", date="", line=0, value=value, count=count))
+    return tuple(merged)
 
 
 def summarize_names(names: Iterable[str], limit: int = MAX_LISTED) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from torchcommodity.data._core.calendar import RowCalendar, row_calendar
-from torchcommodity.data._core.contracts import Contract, business_calendar, get_contract
+from torchcommodity.data._core.contracts import MONTH, Contract, business_calendar, get_contract
 from torchcommodity.data._core.errors import DataError
 from torchcommodity.data._core.prices import Dates, Months
 
@@ -97,7 +97,9 @@ def roll_days(code: str, first: np.datetime64, last: np.datetime64) -> Dates:
     ['2020-04-22', '2020-05-20', '2020-06-23']
     """
     contract = get_contract(code)
-    days = contract.roll_days(_deliveries(contract, first, last))
+    # contracts expire at most two months before their delivery
+    months = np.arange(first.astype("datetime64[M]") - MONTH, last.astype("datetime64[M]") + 3 * MONTH)
+    days = contract.roll_days(months[np.isin(months.astype(np.int64) % 12 + 1, contract.delivery_months())])
     inside: Dates = days[(days >= first) & (days <= last)]
     return inside
 
@@ -194,11 +196,3 @@ def _rows(code: str | None, dates: Dates, ahead: int) -> Dates:
     following = calendar.following(days[-1], np.arange(1, ahead + 1), "CL" if code is None else code)
     rows: Dates = np.concatenate([days, following])
     return rows
-
-
-def _deliveries(contract: Contract, first: np.datetime64, last: np.datetime64) -> Dates:
-    """Delivery months of contracts that can expire between two days: at most two months before delivery."""
-    start, end = first.astype("datetime64[M]"), last.astype("datetime64[M]")
-    months = np.arange(start - np.timedelta64(1, "M"), end + np.timedelta64(3, "M"))
-    deliveries: Dates = months[np.isin(months.astype(np.int64) % 12 + 1, contract.delivery_months())]
-    return deliveries

@@ -1,9 +1,7 @@
 """Walk-forward splits of rows, with an embargo of one horizon between training and test."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -51,17 +49,31 @@ def walk_forward(
     >>> walk_forward(days, test_start="2000-01-11", horizon=3, test_rows=6)
     [Split(train=range(0, 7), test=range(10, 16)), Split(train=range(0, 13), test=range(16, 20))]
     """
-    days = _days(dates)
+    try:
+        days = np.asarray(dates, dtype="datetime64[D]")
+    except (TypeError, ValueError) as error:
+        rule = "dates must be the dates (T,) of a panel, such as panel.dates"
+        raise TypeError(f"walk_forward: {rule}; got {type(dates).__name__}") from error
     _check_positive("walk_forward", horizon=horizon, test_rows=test_rows, train_rows=train_rows)
     if days.ndim != 1 or (np.diff(days) <= np.timedelta64(0, "D")).any():
         raise ValueError(f"walk_forward: dates must be strictly increasing (T,); got shape {days.shape}")
-    start = int(np.searchsorted(days, _start_date(days, test_start)))
+    years = days.astype("datetime64[Y]")
+    first_day: Any = test_start
+    if test_start is None:  # the first of January after half of the rows
+        first_day = (years[len(days) // 2] if len(days) else np.datetime64("1970", "Y")) + np.timedelta64(1, "Y")
+    elif isinstance(test_start, (int, np.integer)):
+        first_day = f"{test_start:04d}-01-01"
+    start = int(np.searchsorted(days, np.datetime64(first_day, "D")))
     if start >= len(days) or start <= horizon:
         raise ValueError(
             f"walk_forward: test_start must leave a test row and more than horizon={horizon} rows before it; "
             f"got test_start={test_start} with {len(days)} rows, {start} of them earlier"
         )
-    bounds = [start, *_block_bounds(days, start, test_rows), len(days)]
+    if test_rows is not None:
+        later = list(range(start + test_rows, len(days), test_rows))
+    else:
+        later = [int(row) + 1 for row in np.flatnonzero(years[1:] != years[:-1]) if row + 1 > start]
+    bounds = [start, *later, len(days)]
     splits = []
     for begin, end in pairwise(bounds):
         last = begin - horizon
@@ -92,33 +104,6 @@ def hold_out(rows: range, *, horizon: int, fraction: float = 0.2) -> Split:
     if not rows.start < begin - horizon < begin < rows.stop:
         raise ValueError(f"hold_out: both parts must have rows; got rows={rows} with {horizon=}, {fraction=}")
     return Split(range(rows.start, begin - horizon), range(begin, rows.stop))
-
-
-def _start_date(days: Dates, test_start: int | DateLike | None) -> np.datetime64:
-    if isinstance(test_start, (int, np.integer)):
-        return np.datetime64(f"{test_start:04d}-01-01", "D")
-    if test_start is not None:
-        return np.datetime64(test_start, "D")
-    middle = days[len(days) // 2] if len(days) else np.datetime64("1970-01-01", "D")
-    january: np.datetime64 = (middle.astype("datetime64[Y]") + np.timedelta64(1, "Y")).astype("datetime64[D]")
-    return january
-
-
-def _block_bounds(days: Dates, start: int, test_rows: int | None) -> Iterator[int]:
-    """First rows of the second and later test blocks."""
-    if test_rows is not None:
-        yield from range(start + test_rows, len(days), test_rows)
-        return
-    years = days.astype("datetime64[Y]")
-    yield from (int(row) + 1 for row in np.flatnonzero(years[1:] != years[:-1]) if row + 1 > start)
-
-
-def _days(dates: Any) -> Dates:
-    try:
-        return np.asarray(dates, dtype="datetime64[D]")
-    except (TypeError, ValueError) as error:
-        rule = "dates must be the dates (T,) of a panel, such as panel.dates"
-        raise TypeError(f"walk_forward: {rule}; got {type(dates).__name__}") from error
 
 
 def _check_positive(operation: str, **lengths: int | None) -> None:

@@ -96,7 +96,16 @@ class WindowDataset(Dataset[Window]):
             raise_invalid("WindowDataset", "dtype must be a floating-point torch.dtype", TypeError, dtype=dtype)
         self.lookback, self.horizons = lookback, horizon_rows(horizons, row_calendar(panel.dates))
         self._panel_dates, self._end = panel.dates, len(panel)
-        self._features = (prices if features is None else _check_features(features, panel)).to(dtype)
+        if features is not None:
+            if not isinstance(features, Tensor) or not features.is_floating_point():
+                got = str(features.dtype) if isinstance(features, Tensor) else type(features).__name__
+                rule = "features must be a floating-point Tensor (T, ...)"
+                raise_invalid("WindowDataset", rule, TypeError, features=got)
+            if features.dim() < 2 or len(features) != len(panel):
+                rule = f"features must be (T, ...) with a row for each of the {len(panel)} rows of the panel"
+                raise_invalid("WindowDataset", rule, features=features)
+            features = (features.plain() if isinstance(features, MetadataTensor) else features).detach()
+        self._features = (prices if features is None else features).to(dtype)
         # one window per row that may be an origin; `_select` leaves out those without a target
         self.rows = torch.arange(len(panel))[lookback - 1 :: stride]
         self.targets = targets(prices, self.horizons)[self.rows].to(dtype)
@@ -148,7 +157,16 @@ class WindowDataset(Dataset[Window]):
             if before.stop > after.start or before.step != 1:
                 rule = f"parts must be ascending ranges of the {len(self._panel_dates)} rows that do not overlap"
                 raise_invalid("WindowDataset.split", rule, parts=parts)
-        return tuple(self._part(part, following.start) for part, following in pairwise([*parts, range(self._end, 0)]))
+        datasets = []
+        for part, following in pairwise([*parts, range(self._end, 0)]):
+            dataset = copy.copy(self)
+            dataset._select(part, min(following.start, self._end))
+            if not len(dataset):
+                rule = "each part must have a window with a target of "
+                rule += f"lookback={self.lookback}, horizons={self.horizons}"
+                raise_invalid("WindowDataset.split", rule, part=part)
+            datasets.append(dataset)
+        return tuple(datasets)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -168,14 +186,6 @@ class WindowDataset(Dataset[Window]):
             f"inputs {inputs}, targets {targets}, horizons {horizons})"
         )
 
-    def _part(self, part: range, end: int) -> "WindowDataset":
-        dataset = copy.copy(self)
-        dataset._select(part, min(end, self._end))
-        if not len(dataset):
-            rule = f"each part must have a window with a target of lookback={self.lookback}, horizons={self.horizons}"
-            raise_invalid("WindowDataset.split", rule, part=part)
-        return dataset
-
     def _select(self, origins: range, end: int) -> None:
         """Keep the windows with these origins, and the targets that end before row `end`."""
         inside = (self.rows >= origins.start) & (self.rows < origins.stop)
@@ -184,13 +194,3 @@ class WindowDataset(Dataset[Window]):
         has_target = known_targets.isfinite().flatten(1).any(1)
         self.rows, self._end = self.rows[inside][has_target], end
         self.targets, self._target_rows = known_targets[has_target], ends[has_target]
-
-
-def _check_features(features: Tensor, panel: Panel) -> Tensor:
-    if not isinstance(features, Tensor) or not features.is_floating_point():
-        got = str(features.dtype) if isinstance(features, Tensor) else type(features).__name__
-        raise_invalid("WindowDataset", "features must be a floating-point Tensor (T, ...)", TypeError, features=got)
-    if features.dim() < 2 or len(features) != len(panel):
-        rule = f"features must be (T, ...) with a row for each of the {len(panel)} rows of the panel"
-        raise_invalid("WindowDataset", rule, features=features)
-    return (features.plain() if isinstance(features, MetadataTensor) else features).detach()

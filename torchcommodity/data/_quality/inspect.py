@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 import numpy as np
 
@@ -39,42 +40,29 @@ LOOKALIKES = str.maketrans(  # Greek and Cyrillic letters that look like Latin o
 
 def panel_findings(panel: Panel, prices: Array) -> Iterator[Finding]:
     """Findings of the panel of these prices `(T, N)` apart from those of the prices themselves."""
-    yield from _origin(panel)
-    yield from _old(panel, prices)
-    yield from _month_averages(panel, prices)
-    yield from _similar_symbols(panel.symbols)
-
-
-def _origin(panel: Panel) -> Iterator[Finding]:
     unknown = [symbol for symbol, record in zip(panel.symbols, panel.provenance) if not record.is_stated]
-    if len(unknown) == len(panel.symbols):
-        yield make_finding("origin not stated", value="no publisher")
-    else:
-        for symbol in unknown:
-            yield make_finding("origin not stated", symbol, value="no publisher")
-
-
-def _old(panel: Panel, prices: Array) -> Iterator[Finding]:
-    """A panel that was old when it was retrieved."""
+    for symbol in unknown if len(unknown) < len(panel.symbols) else [""]:
+        yield make_finding("origin not stated", symbol, value="no publisher")
+    # a panel that was old when it was retrieved
     rows = np.flatnonzero(~np.isnan(prices).all(axis=1))
     retrieved = max((record.retrieved[:10] for record in panel.provenance), default="")
-    try:
-        age = int((np.datetime64(retrieved, "D") - panel.dates[rows[-1]]).astype(int)) if retrieved and rows.size else 0
-    except ValueError:
-        return  # no ISO date
-    if age > OLD:
-        value = f"last price {age:,} days before it was retrieved, {retrieved}"
-        yield make_finding("ended", "", panel.dates[rows[-1]], value=value)
-
-
-def _month_averages(panel: Panel, prices: Array) -> Iterator[Finding]:
-    if infer_frequency(panel.dates) != "monthly" or all(panel.averages):
-        return
-    values = list(filter(np.isfinite, map(_first_autocorrelation, prices.T)))
-    if values and (median := float(np.median(values))) >= AVERAGES:
-        of = f", the median of {len(values)} symbols" if len(values) > 1 else ""
-        value = f"first autocorrelation of returns {median:.2f}{of}; averages of months have 0.25, month ends 0"
-        yield make_finding("month average", value=value)
+    if retrieved and rows.size:
+        with suppress(ValueError):  # no ISO date
+            last = panel.dates[rows[-1]]
+            age = int((np.datetime64(retrieved, "D") - last).astype(int))
+            if age > OLD:
+                value = f"last price {age:,} days before it was retrieved, {retrieved}"
+                yield make_finding("ended", "", last, value=value)
+    if infer_frequency(panel.dates) == "monthly" and not all(panel.averages):
+        values = list(filter(np.isfinite, map(_first_autocorrelation, prices.T)))
+        if values and (median := float(np.median(values))) >= AVERAGES:
+            of = f", the median of {len(values)} symbols" if len(values) > 1 else ""
+            value = f"first autocorrelation of returns {median:.2f}{of}; averages of months have 0.25, month ends 0"
+            yield make_finding("month average", value=value)
+    seen: dict[str, str] = {}
+    for symbol in panel.symbols:
+        if (first := seen.setdefault(_look(symbol), symbol)) != symbol:
+            yield make_finding("similar symbols", symbol, value=f"{first!r} and {symbol!r}")
 
 
 def _first_autocorrelation(prices: Array) -> float:
@@ -84,14 +72,6 @@ def _first_autocorrelation(prices: Array) -> float:
         return np.nan
     returns = returns - returns.mean()
     return float(returns[1:] @ returns[:-1] / (returns @ returns))
-
-
-def _similar_symbols(symbols: tuple[str, ...]) -> Iterator[Finding]:
-    seen: dict[str, str] = {}
-    for symbol in symbols:
-        first = seen.setdefault(_look(symbol), symbol)
-        if first != symbol:
-            yield make_finding("similar symbols", symbol, value=f"{first!r} and {symbol!r}")
 
 
 def _look(symbol: str) -> str:
@@ -157,8 +137,18 @@ def inspect(panel: Panel, lines: Array | None = None) -> tuple[Finding, ...]:
     findings = [*panel_findings(panel, prices)]
     frequency = panel.frequency  # reads all prices
     findings += price_findings(prices, panel.dates, panel.symbols, frequency, lines, StackedPrices.of(prices))
-    for column, symbol in enumerate(panel.symbols):
-        findings += _history(symbol, prices[:, column], frequency)
+    for column, symbol in enumerate(panel.symbols):  # what keeps a symbol from being forecast
+        own, required = prices[:, column], FIT_PRICES[frequency]
+        positive = own[own > 0]
+        if not positive.size:
+            value = f"{np.count_nonzero(~np.isnan(own)):,} prices, none above zero"
+            findings.append(make_finding("no positive price", symbol, value=value))
+        elif positive.size < required:
+            value = f"{positive.size} positive prices; a default fit needs {required}"
+            findings.append(make_finding("short history", symbol, value=value))
+        elif positive.min() == positive.max():
+            value = f"{positive.size:,} positive prices, all {positive[0]:g}"
+            findings.append(make_finding("constant price", symbol, value=value))
     return condense([*findings, *vendor_rolls(panel)])
 
 
@@ -195,16 +185,3 @@ def inspect_prices(
     lines = np.broadcast_to(0, prices.shape)
     findings = [*price_findings(prices, dates, symbols, frequency, lines, stacked)]
     return condense([*findings, *training_findings(prices, dates, symbols, stacked, training)])
-
-
-def _history(symbol: str, prices: Array, frequency: Frequency) -> Iterator[Finding]:
-    """Findings that keep a symbol from being forecast: no, few or equal prices."""
-    positive, required = prices[prices > 0], FIT_PRICES[frequency]
-    if not positive.size:
-        count = np.count_nonzero(~np.isnan(prices))
-        yield make_finding("no positive price", symbol, value=f"{count:,} prices, none above zero")
-    elif positive.size < required:
-        value = f"{positive.size} positive prices; a default fit needs {required}"
-        yield make_finding("short history", symbol, value=value)
-    elif positive.min() == positive.max():
-        yield make_finding("constant price", symbol, value=f"{positive.size:,} positive prices, all {positive[0]:g}")

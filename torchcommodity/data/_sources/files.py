@@ -62,7 +62,10 @@ def write_files_atomic(folder: str | os.PathLike[str], files: Mapping[str, bytes
     partial = {folder / name: folder / f".{name}.{token}.part" for name in files}
     try:
         for path, content in zip(partial.values(), files.values()):
-            _write_through(path, content)
+            with path.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
         for path, part in partial.items():
             os.replace(part, path)
     except OSError as error:
@@ -74,22 +77,10 @@ def write_files_atomic(folder: str | os.PathLike[str], files: Mapping[str, bytes
         for part in partial.values():
             with suppress(OSError):
                 part.unlink()
-    _flush_folder(folder)
-    return list(partial)
-
-
-def _write_through(path: Path, content: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _flush_folder(folder: Path) -> None:
-    """Flush the renames; a no-op on a file system that cannot flush a folder."""
-    with suppress(OSError):
+    with suppress(OSError):  # a file system that cannot flush a folder
         handle = os.open(folder, os.O_RDONLY)
         try:
-            os.fsync(handle)
+            os.fsync(handle)  # the renames
         finally:
             os.close(handle)
+    return list(partial)

@@ -93,7 +93,12 @@ def get(
         return cached, parse(cached)
     response = Response(body, url, utc_now(), hashlib.sha256(body).hexdigest())
     result = parse(response)
-    _write_cache(path, response)
+    head = {"address": response.address, "retrieved": response.retrieved, "sha256": response.sha256}
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(path, json.dumps(head).encode() + b"\n" + response.body)
+    except OSError as error:
+        warnings.warn(f"{path.parent}: the response was not cached: {error.strerror or error}", stacklevel=2)
     return response, result
 
 
@@ -113,15 +118,6 @@ def _age(response: Response) -> float:
     retrieved = datetime.strptime(response.retrieved, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=timezone.utc)
     age = (datetime.now(timezone.utc) - retrieved).total_seconds()
     return age if age >= 0 else float("inf")  # a time in the future cannot be trusted
-
-
-def _write_cache(path: Path, response: Response) -> None:
-    head = {"address": response.address, "retrieved": response.retrieved, "sha256": response.sha256}
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(path, json.dumps(head).encode() + b"\n" + response.body)
-    except OSError as error:
-        warnings.warn(f"{path.parent}: the response was not cached: {error.strerror or error}", stacklevel=3)
 
 
 BUSY = (429, 500, 502, 503, 504)

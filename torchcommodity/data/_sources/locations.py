@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from torchcommodity.data._core.errors import DataError
-from torchcommodity.data._sources.http import Http
+from torchcommodity.data._sources.http import Http, download
 
 _NAME = re.compile(
     r"(?P<file>.+\.(?:(?P<duckdb>duckdb|ddb|db)|sqlite|sqlite3|xlsx?|xlsm)):(?P<table>[^:/\\]+)", re.IGNORECASE
@@ -161,7 +161,10 @@ def _fetch(address: str, path: Path, max_bytes: int | None) -> None:
     """Copy one object to a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if address.startswith(WEB):
-        path.write_bytes(_download(address, max_bytes or MAX_WEB_BYTES))
+        parts = urlsplit(address).query.split("&")
+        secrets = tuple(filter(None, (value.partition("=")[2] for value in parts)))
+        http = Http(deadline=DEADLINE)
+        path.write_bytes(download(address, {}, public_address(address), http, secrets, max_bytes or MAX_WEB_BYTES))
         return
     files, name = _open_store(address)
     with _readable_errors(address, "an object that can be read"):
@@ -197,11 +200,3 @@ def _readable_errors(address: str, expected: str) -> Iterator[None]:
         hints = [HINTS[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in HINTS]
         reason = hints[0] if hints else f"{type(error).__name__}: {first_line(error)}"
         raise DataError(f"{public_address(address)}: expected {expected}; got {reason}") from None
-
-
-def _download(address: str, max_bytes: int) -> bytes:
-    from torchcommodity.data._sources.http import download  # imports requests
-
-    query = urlsplit(address).query
-    secrets = tuple(filter(None, (value.partition("=")[2] for value in query.split("&"))))
-    return download(address, {}, public_address(address), Http(deadline=DEADLINE), secrets, max_bytes)

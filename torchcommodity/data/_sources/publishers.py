@@ -117,22 +117,20 @@ def is_fred(record: Provenance) -> bool:
 
 
 def _fred_series(address: str, name: str, query: dict[str, str], http: Http) -> Panel:
-    response, grid = get(address, {"id": name, **query}, lambda response: _fred_grid(response, name), http=http)
+    def parse(response: Response) -> Grid:
+        origin = Origin(response.address, FRED_PUBLISHER, FRED_LICENSE, response.retrieved, response.sha256)
+        grid = build_grid(assign_roles(read_delimited(response.body, origin), ReadOptions()), ReadOptions())
+        if grid.codes is not None or grid.symbols != (name,):
+            got = ",".join(grid.symbols)
+            raise DataError(f"{response.address}, line 1: expected columns observation_date,{name}; got {got}")
+        return grid
+
+    response, grid = get(address, {"id": name, **query}, parse, http=http)
     panel = series_panel(grid)
     if not response.expired:
         return panel
     expired = make_finding("cached copy", name, response.retrieved[:10], value=response.retrieved)
     return replace(panel, findings=(expired, *panel.findings))
-
-
-def _fred_grid(response: Response, name: str) -> Grid:
-    origin = Origin(response.address, FRED_PUBLISHER, FRED_LICENSE, response.retrieved, response.sha256)
-    grid = build_grid(assign_roles(read_delimited(response.body, origin), ReadOptions()), ReadOptions())
-    if grid.codes is not None or grid.symbols != (name,):
-        raise DataError(
-            f"{response.address}, line 1: expected columns observation_date,{name}; got {','.join(grid.symbols)}"
-        )
-    return grid
 
 
 EIA_ADDRESS = "https://api.eia.gov"
@@ -193,7 +191,10 @@ def is_eia(record: Provenance) -> bool:
 
 
 def _eia_series(address: str, name: str, start: np.datetime64 | None, key: str, http: Http) -> Panel:
-    period = {} if start is None else {"start": _start_period(name, start)}
+    period = {}
+    if start is not None:  # in the form of the series: a year or a month for an id that ends in A or M, else a day
+        unit = {"A": "Y", "M": "M"}.get(name.rpartition(".")[2], "D")
+        period["start"] = str(start.astype(f"datetime64[{unit}]"))
     records: list[Record] = []
     responses: list[Response] = []
     total = 1
@@ -204,18 +205,13 @@ def _eia_series(address: str, name: str, start: np.datetime64 | None, key: str, 
             raise DataError(f"{response.address}: expected {total} records of {name}; got {len(records)}")
         responses.append(response)
         records += page
-    origin = _origin(responses)
+    digest = "+".join(response.sha256 for response in responses)
+    retrieved = min(response.retrieved for response in responses)
+    origin = Origin(responses[0].address.partition("?")[0], EIA_PUBLISHER, EIA_LICENSE, retrieved, digest, "record")
     panel = series_panel(_eia_grid(records, name, origin))
     times = [response.retrieved for response in responses if response.expired]
     expired = tuple(make_finding("cached copy", name, time[:10], value=time) for time in times)
     return replace(panel, findings=expired + panel.findings)
-
-
-def _origin(responses: list[Response]) -> Origin:
-    digest = "+".join(response.sha256 for response in responses)
-    retrieved = min(response.retrieved for response in responses)
-    address = responses[0].address.partition("?")[0]
-    return Origin(address, EIA_PUBLISHER, EIA_LICENSE, retrieved, digest, "record")
 
 
 def _page(response: Response) -> tuple[list[Record], int]:
@@ -246,12 +242,21 @@ def _excerpt(value: Any) -> str:
 
 
 def _eia_grid(records: list[Record], name: str, origin: Origin) -> Grid:
-    periods = parse_dates([_period(record) for record in records])
+    texts = [str(record.get("period") or "") for record in records]
+    periods = parse_dates([text + {4: "-01-01", 7: "-01"}.get(len(text), "") for text in texts])
     if periods.bad.any():
         row = int(periods.bad.argmax())
         raise DataError(f"{origin.at(row + 1)}: {periods.problem(row)}")
-    days = periods.values.astype("datetime64[D]")
-    values = [_price(record, line, name, origin) for line, record in enumerate(records, 1)]
+    days, values = periods.values.astype("datetime64[D]"), []
+    for line, record in enumerate(records, 1):
+        value = record.get("value", ...)
+        value = "" if value is None else value
+        if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+            got = "no field 'value'" if value is ... else repr(value)
+            raise DataError(f"{origin.at(line)}: {name!r}: expected a price; got {got}")
+        if np.isinf(number := to_number(str(value))):
+            raise DataError(f"{origin.at(line)}: {name!r}: expected {price_problem(str(value))}")
+        values.append(number)
     units = {str(record.get("units") or record.get("unit") or "") for record in records}
     if len(units) > 1:
         raise DataError(f"{origin.label}: expected one unit for {name!r}; got {', '.join(sorted(units))}")
@@ -266,29 +271,6 @@ def _eia_grid(records: list[Record], name: str, origin: Origin) -> Grid:
     if len(days) > 1 and days[0] > days[-1]:  # newest first is the publisher's own order, not a finding
         return replace(grid, days=grid.days[::-1], lines=grid.lines[::-1], values=grid.values[::-1])
     return grid
-
-
-def _start_period(name: str, start: np.datetime64) -> str:
-    """The first period in the form of the series: a year or a month for an id that ends in A or M, else a day."""
-    unit = {"A": "Y", "M": "M"}.get(name.rpartition(".")[2], "D")
-    return str(start.astype(f"datetime64[{unit}]"))
-
-
-def _period(record: Record) -> str:
-    period = str(record.get("period") or "")
-    return period + {4: "-01-01", 7: "-01"}.get(len(period), "")
-
-
-def _price(record: Record, line: int, name: str, origin: Origin) -> float:
-    value = record.get("value", ...)
-    if value is None:
-        return float("nan")
-    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        got = "no field 'value'" if value is ... else repr(value)
-        raise DataError(f"{origin.at(line)}: {name!r}: expected a price; got {got}")
-    if np.isinf(number := to_number(str(value))):
-        raise DataError(f"{origin.at(line)}: {name!r}: expected {price_problem(str(value))}")
-    return number
 
 
 NEARBY = range(1, 5)

@@ -108,7 +108,10 @@ def read_quantiles(source: Any, *, unit: QuantileUnit | None = None, model: str 
     """  # noqa: E501
     if unit not in (None, *get_args(QuantileUnit)):
         raise ValueError(f"read_quantiles: unit must be one of {', '.join(get_args(QuantileUnit))}; got {unit!r}")
-    table = _open(source)
+    frame = open_frame(source, type(source).__name__)
+    table = open_table(source) if frame is None else frame
+    if not len(table):
+        raise DataError(f"{table.origin.label}: expected rows; got none")
     reader = _Reader(table)
     if "level" in reader.names:
         result = reader.long(unit)
@@ -117,14 +120,6 @@ def read_quantiles(source: Any, *, unit: QuantileUnit | None = None, model: str 
     else:
         result = reader.wide(unit or "price")
     return _checked(result)
-
-
-def _open(source: Any) -> Table:
-    frame = open_frame(source, type(source).__name__)
-    table = open_table(source) if frame is None else frame
-    if not len(table):
-        raise DataError(f"{table.origin.label}: expected rows; got none")
-    return table
 
 
 class _Reader:
@@ -215,25 +210,22 @@ class _Reader:
         if point in self.table.names:
             columns[0.5] = self.table.columns[self.table.names.index(point)]
         every_step = not set(HORIZONS) & set(self.names)
-        horizons = self._steps() if every_step else self.horizons()
+        if every_step:  # the number of each row after its cutoff, by its date
+            with extra("forecast"):
+                import pandas as pd
+
+            dates = self.table.days(self.column(("ds", "date")))
+            if (early := np.flatnonzero(dates <= self.origins)).size:
+                where = self.table.origin.at(self.table.lines[early[0]])
+                got = f"{dates[early[0]]} with the cutoff {self.origins[early[0]]}"
+                raise DataError(f"{where}: expected a date after its cutoff; got {got}")
+            frame = pd.DataFrame({"origin": self.origins, "symbol": self.symbols, "date": dates})
+            steps = frame.groupby(["origin", "symbol"])["date"].rank(method="first")
+            horizons = steps.astype(int).astype(str).tolist()
+        else:
+            horizons = self.horizons()
         result = self.result(horizons, list(columns), self.matrix(list(columns.values())), unit)
         return QuantileTable(**{**vars(result), "every_step": every_step})
-
-    def _steps(self) -> list[str]:
-        """The number of each row after its cutoff, by its date."""
-        with extra("forecast"):
-            import pandas as pd
-
-        dates = self.table.days(self.column(("ds", "date")))
-        frame = pd.DataFrame({"origin": self.origins, "symbol": self.symbols, "date": dates})
-        if (early := np.flatnonzero(dates <= self.origins)).size:
-            got = f"{dates[early[0]]} with the cutoff {self.origins[early[0]]}"
-            raise DataError(
-                f"{self.table.origin.at(self.table.lines[early[0]])}: expected a date after its cutoff; got {got}"
-            )
-        steps = frame.groupby(["origin", "symbol"])["date"].rank(method="first")
-        texts: list[str] = steps.astype(int).astype(str).tolist()
-        return texts
 
 
 def _checked(table: QuantileTable) -> QuantileTable:
@@ -253,7 +245,10 @@ def _checked(table: QuantileTable) -> QuantileTable:
     if table.unit == "price":
         low: Array = values <= 0
         expected = "positive prices; log-returns are read with --unit log_return (unit=)"
-        table.reject(np.any(low, axis=1), expected, lambda row: _first(values[row], levels, low[row]))
+        first = low.argmax(axis=1)
+        table.reject(
+            np.any(low, axis=1), expected, lambda row: f"{values[row, first[row]]:g} at {levels[first[row]]:g}"
+        )
     crossing: Array = np.diff(values, axis=1) < 0
 
     def describe(row: int) -> str:
@@ -262,11 +257,6 @@ def _checked(table: QuantileTable) -> QuantileTable:
 
     table.reject(np.any(crossing, axis=1), "quantiles that do not decrease with the level", describe)
     return table
-
-
-def _first(values: Array, levels: Array, defects: Array) -> str:
-    k = int(defects.argmax())
-    return f"{values[k]:g} at {levels[k]:g}"
 
 
 def _text(value: Any) -> str:

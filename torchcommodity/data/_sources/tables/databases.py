@@ -58,9 +58,17 @@ def read_sqlite(path: Path, name: str, label: str, max_bytes: int) -> Any:
         tables = [row[0] for row in connection.execute(listed)]
         cursor = connection.execute(f"SELECT * FROM {quote(choose_table(tables, name, label))}")
         names = [column[0] for column in cursor.description]
-        rows = _limited(iter(lambda: cursor.fetchmany(BATCH), []), label, max_bytes)
-        columns = list(zip(*(row for batch in rows for row in batch))) or [()] * len(names)
-        return pa.table([_sqlite_column(list(column)) for column in columns], names=names)
+        rows: list[tuple[Any, ...]] = []
+        while batch := cursor.fetchmany(BATCH):
+            rows += batch
+            _check_size(8 * len(rows) * len(names), label, max_bytes)
+        columns = []
+        for cells in zip(*rows) if rows else [()] * len(names):
+            if {type(cell) for cell in cells} <= {int, float, type(None)}:
+                columns.append(pa.array(cells, pa.float64()))
+            else:  # of several types, which SQLite allows
+                columns.append(pa.array([None if cell is None else str(cell) for cell in cells], pa.string()))
+        return pa.table(columns, names=names)
 
 
 def write_duckdb(rows: pa.Table, path: str, name: str, label: str) -> None:
@@ -124,25 +132,9 @@ def fetch(relation: Any, label: str, max_bytes: int) -> Any:
     return pa.Table.from_batches(batches, reader.schema)
 
 
-def _limited(batches: Iterator[list[Any]], label: str, max_bytes: int) -> Iterator[list[Any]]:
-    rows = 0
-    for batch in batches:
-        rows += len(batch)
-        _check_size(8 * rows * len(batch[0]), label, max_bytes)
-        yield batch
-
-
 def _check_size(size: int, label: str, max_bytes: int) -> None:
     if size > max_bytes:
         raise DataError(f"{label}: expected at most {max_bytes} bytes; got more (select fewer rows)")
-
-
-def _sqlite_column(cells: list[Any]) -> Any:
-    """Numbers as numbers; a column of several types, which SQLite allows, as text."""
-    kinds = {type(cell) for cell in cells} - {type(None)}
-    if kinds <= {int, float}:
-        return pa.array(cells, pa.float64())
-    return pa.array([None if cell is None else str(cell) for cell in cells], pa.string())
 
 
 @contextmanager
@@ -155,9 +147,6 @@ def readable_errors(label: str, expected: str) -> Iterator[None]:
         hint = " (another process is writing to it)" if "Conflicting lock" in reason else ""
         raise DataError(f"{label}: expected {expected}; got {reason}{hint}") from None
 
-
-with extra("forecast"):
-    import duckdb
 
 # DuckDB cannot be told to read files but not to write them, and COPY may stand inside a SELECT, so the parsed query is
 # checked: only these nodes and table functions, which neither write nor run text as SQL.
@@ -179,18 +168,14 @@ def read_query(query: str, max_bytes: int) -> Any:
         DataError: anything but one SELECT of that kind, or one that DuckDB rejects.
     """
     with readable_errors("sql", "a query that DuckDB can run"), duckdb.connect(":memory:", config=CONFIG) as connection:
-        _check(connection, query)
+        serialized = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [query]).fetchall()[0][0]
+        tree = json.loads(serialized)
+        if tree["error"] or len(tree["statements"]) != 1:
+            reason = tree.get("error_message", f"{len(tree.get('statements', []))} statements")
+            raise DataError(f"sql: expected one SELECT; got {query.strip()[:60]!r} ({reason})")
+        if refused := next(filter(None, map(_refusal, _nodes(tree))), None):
+            raise DataError(f"sql: expected a query that only reads CSV, Parquet and JSON files; got {refused}")
         return fetch(connection.sql(query), "sql", max_bytes)
-
-
-def _check(connection: Any, query: str) -> None:
-    serialized = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [query]).fetchall()[0][0]
-    tree = json.loads(serialized)
-    if tree["error"] or len(tree["statements"]) != 1:
-        reason = tree.get("error_message", f"{len(tree.get('statements', []))} statements")
-        raise DataError(f"sql: expected one SELECT; got {query.strip()[:60]!r} ({reason})")
-    if refused := next(filter(None, map(_refusal, _nodes(tree))), None):
-        raise DataError(f"sql: expected a query that only reads CSV, Parquet and JSON files; got {refused}")
 
 
 def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
