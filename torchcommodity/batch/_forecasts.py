@@ -55,13 +55,20 @@ def forecast_block(artifact: Artifact, source: PanelTable, block: Sequence[Panel
         reason = f"expected more than {artifact.metadata.warmup} returns of every symbol; got too few of {few}"
         rejected[parsed[k].name] = RejectedPanel(parsed[k].name, reason)
     names = [parsed[k].name for k in np.flatnonzero(finite)]
+    in_order = [rejected[rows.name] for rows in block if rows.name in rejected]
+    rejections = pa.table(
+        {
+            "panel": pa.array([panel.name for panel in in_order], pa.string()),
+            "reason": pa.array([panel.reason for panel in in_order], pa.string()),
+        }
+    )
     return BlockResult(
         block[-1].name if block else None,
         sum(rows.total for rows in block),
         len(names),
         sum(panel.ignored_rows for panel in parsed),
         _table(artifact, names, Quantiles(*(x[finite] for x in quantiles))),
-        _rejected_table([rejected[rows.name] for rows in block if rows.name in rejected]),
+        rejections,
     )
 
 
@@ -111,8 +118,3 @@ def _table(artifact: Artifact, names: Sequence[str], quantiles: Quantiles) -> An
             "price": (torch.from_numpy(last_price) * log_return.exp()).numpy(),
         }
     )
-
-
-def _rejected_table(rejected: Sequence[RejectedPanel]) -> Any:
-    columns = zip(*rejected) if rejected else ((), ())
-    return pa.table(dict(zip(("panel", "reason"), (pa.array(column, pa.string()) for column in columns))))

@@ -43,7 +43,16 @@ class PartialRun:
 
     def add(self, block: BlockResult) -> None:
         """Add one block: its files first, then the progress."""
-        self.run, self.last = self._count(block), block.last
+        before, rejected = self.run, block.rejected.num_rows
+        self.last = block.last
+        self.run = replace(
+            before,
+            panels=before.panels + block.completed + rejected,
+            completed=before.completed + block.completed,
+            rejected=before.rejected + rejected,
+            forecasts=before.forecasts + block.forecasts.num_rows,
+            ignored_rows=before.ignored_rows + block.ignored_rows,
+        )
         self.rows, self.blocks = self.rows + block.rows, self.blocks + 1
         state = {"run": asdict(self.run), "last": self.last, "rows": self.rows, "blocks": self.blocks}
         tables = {"forecasts": block.forecasts, "rejected": block.rejected}
@@ -53,17 +62,6 @@ class PartialRun:
             pq.write_table(table, buffer)
             files[self._file(name, self.blocks).name] = buffer.getvalue()
         write_files_atomic(self.folder, files | {PROGRESS: json.dumps(state).encode()})
-
-    def _count(self, block: BlockResult) -> Run:
-        before, rejected = self.run, block.rejected.num_rows
-        return replace(
-            before,
-            panels=before.panels + block.completed + rejected,
-            completed=before.completed + block.completed,
-            rejected=before.rejected + rejected,
-            forecasts=before.forecasts + block.forecasts.num_rows,
-            ignored_rows=before.ignored_rows + block.ignored_rows,
-        )
 
     def publish(self) -> Run:
         """Add the finished run to the results, whole or not at all, and delete the folder of the run."""

@@ -1,6 +1,6 @@
 """Ranges of panels of the sorted table, read in blocks of whole panels."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -65,7 +65,15 @@ def read_blocks(connection: Any, panels: PanelRange, spill: Path) -> Iterator[li
     connection.execute("SET preserve_insertion_order = false")
     query = f"SELECT * FROM panels WHERE {panels.condition} ORDER BY panel NULLS FIRST, file, row"
     rows = connection.sql(query, params=list(panels.parameters))
-    return _blocks(split_by_panel(pa.RecordBatchReader.from_stream(rows)))
+    block, count = list[PanelRows](), 0
+    for panel in split_by_panel(pa.RecordBatchReader.from_stream(rows)):
+        block.append(panel)
+        count += panel.total
+        if count >= BLOCK_ROWS:
+            yield block
+            block, count = [], 0
+    if block:
+        yield block
 
 
 def split_range(connection: Any, panels: PanelRange, rows: int) -> Iterator[PanelRange]:
@@ -85,15 +93,3 @@ def split_range(connection: Any, panels: PanelRange, rows: int) -> Iterator[Pane
 
 def _spill_to(connection: Any, folder: Path) -> None:
     connection.execute(f"SET temp_directory = {sql_text(str(folder))}")
-
-
-def _blocks(panels: Iterable[PanelRows]) -> Iterator[list[PanelRows]]:
-    block, rows = list[PanelRows](), 0
-    for panel in panels:
-        block.append(panel)
-        rows += panel.total
-        if rows >= BLOCK_ROWS:
-            yield block
-            block, rows = [], 0
-    if block:
-        yield block

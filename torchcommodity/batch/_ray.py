@@ -66,7 +66,9 @@ def forecast_on_ray(
             compute=ray.data.ActorPoolStrategy(min_size=1, max_size=max(1, min(len(items), cores))),
         )
         try:
-            yield from map(_from_row, results.iter_rows())
+            for row in results.iter_rows():
+                tables = {name: pa.ipc.open_stream(row[name]).read_all() for name in ("forecasts", "rejected")}
+                yield BlockResult(**{**row, **tables})
         except ray.exceptions.RayError as error:
             raise _cause(error) from None
 
@@ -105,23 +107,16 @@ class Worker:
 
 
 def _to_row(result: BlockResult) -> Any:
-    values = [_to_bytes(value) if isinstance(value, pa.Table) else value for value in result]
     types = (pa.string(), pa.int64(), pa.int64(), pa.int64(), pa.binary(), pa.binary())
-    columns = zip(BlockResult._fields, values, types)
-    return pa.table({name: pa.array([value], type) for name, value, type in columns})
-
-
-def _from_row(row: dict[str, Any]) -> BlockResult:
-    tables = {name: pa.ipc.open_stream(row[name]).read_all() for name in ("forecasts", "rejected")}
-    return BlockResult(**{**row, **tables})
-
-
-def _to_bytes(table: Any) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    content: bytes = sink.getvalue().to_pybytes()
-    return content
+    row = {}
+    for name, value, kind in zip(BlockResult._fields, result, types):
+        if isinstance(value, pa.Table):
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, value.schema) as writer:
+                writer.write_table(value)
+            value = sink.getvalue().to_pybytes()
+        row[name] = pa.array([value], kind)
+    return pa.table(row)
 
 
 def _cause(error: BaseException | None) -> ValueError:

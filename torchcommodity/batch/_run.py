@@ -96,7 +96,10 @@ def run(
         >>> batch.run(forecaster, folder / "panels.parquet", folder / "forecasts.duckdb").existed
         True
     """
-    results, artifact, part = _open_results(Path(out)), _to_artifact(model), Shard(*(shard or (1, 1)))
+    results, part = _open_results(Path(out)), Shard(*(shard or (1, 1)))
+    if not isinstance(model, (Forecaster, Artifact)):
+        raise TypeError(f"batch: model must be a Forecaster or an Artifact; got {type(model).__name__}")
+    artifact = Artifact.from_forecaster(model) if isinstance(model, Forecaster) else model
     if not 1 <= part.number <= part.total:
         raise ValueError(f"batch: shard must be (i, n) with i from 1 to n; got {tuple(part)}")
     if executor == "local" and address is not None:
@@ -137,14 +140,6 @@ def _open_results(out: Path) -> Results:
         f"batch: out must be a DuckDB file, *.duckdb, or a folder of Parquet files, *.parquet; got {str(out)!r}; write "
         "a table of them with DuckDB: COPY forecasts TO 'forecasts.csv'"
     )
-
-
-def _to_artifact(model: Forecaster | Artifact) -> Artifact:
-    if isinstance(model, Artifact):
-        return model
-    if isinstance(model, Forecaster):
-        return Artifact.from_forecaster(model)
-    raise TypeError(f"batch: model must be a Forecaster or an Artifact; got {type(model).__name__}")
 
 
 def _new_run(artifact: Artifact, table: PanelTable, shard: Shard) -> Run:

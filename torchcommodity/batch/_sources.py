@@ -138,7 +138,11 @@ def _open_table(connection: Any, file: Path, table: str) -> PanelTable:
         raise ValueError(f"batch: expected a table of {file} ({known}); got {table!r}")
     label = f"{file}:{table}"
     form = _create_view(connection, label, f"source.{sql_name(table)}", "0", "rowid + 1", None)
-    return PanelTable(label, (label,), _checksum_of_rows(connection), form)
+    # of the rows in order, each as one line of JSON, so that other content of the file has no effect
+    digest, line = hashlib.sha256(), "to_json([panel, date::TEXT, symbol, price::TEXT])::TEXT || chr(10)"
+    for batch in pa.RecordBatchReader.from_stream(connection.sql(f"SELECT {line} AS line FROM panels")):
+        digest.update(pc.binary_join(pa.ListArray.from_arrays([0, len(batch)], batch.column(0)), "")[0].as_buffer())
+    return PanelTable(label, (label,), digest.hexdigest(), form)
 
 
 def _open_parquet(connection: Any, files: list[Path]) -> PanelTable:
@@ -225,13 +229,4 @@ def _checksum(path: Path) -> str:
     with path.open("rb") as file:
         while chunk := file.read(1 << 20):
             digest.update(chunk)
-    return digest.hexdigest()
-
-
-def _checksum_of_rows(connection: Any) -> str:
-    """Checksum of the rows in order, each as one line of JSON, so that other content of the file has no effect."""
-    digest = hashlib.sha256()
-    line = "to_json([panel, date::TEXT, symbol, price::TEXT])::TEXT || chr(10)"
-    for batch in pa.RecordBatchReader.from_stream(connection.sql(f"SELECT {line} AS line FROM panels")):
-        digest.update(pc.binary_join(pa.ListArray.from_arrays([0, len(batch)], batch.column(0)), "")[0].as_buffer())
     return digest.hexdigest()

@@ -90,16 +90,12 @@ def to_covariates(
     transforms = dict.fromkeys(names, transform) if isinstance(transform, str) else transform
     if unknown := [name for name in transforms if name not in names]:
         raise DataError(f"covariates: transform: expected names among {summarize_names(names)}; got {unknown[0]!r}")
-    return Covariates(tuple(_covariate(column, lag, transforms.get(column.name, "level")) for column in columns))
-
-
-def _covariate(column: Observations, lag: str | None, transform: Transform) -> Covariate:
-    name, dates, values, published = column
-    if published is not None:
-        return Covariate(name, dates, published, values, VINTAGES, transform)
-    if lag is None:
-        return Covariate(name, dates, dates, values, IN_ADVANCE, transform)
-    return Covariate(name, dates, add_lag(dates, lag), values, f"lag {lag}", transform)
+    covariates = []
+    for name, dates, values, published in columns:
+        release = VINTAGES if published is not None else IN_ADVANCE if lag is None else f"lag {lag}"
+        days = published if published is not None else dates if lag is None else add_lag(dates, lag)
+        covariates.append(Covariate(name, dates, days, values, release, transforms.get(name, "level")))
+    return Covariates(tuple(covariates))
 
 
 def _read(source: Any, arguments: TableArguments) -> list[Observations]:

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +15,6 @@ from torchcommodity.data._sources.build import assemble, build_grid, to_matrix
 from torchcommodity.data._sources.read_arguments import ReadArguments, ReadOptions, unpack_keywords
 from torchcommodity.data._sources.roles import assign_roles, field_names
 from torchcommodity.data._sources.tables.open_table import open_frame, open_table
-from torchcommodity.data._sources.tables.table import Table
 
 MULTIPLES = {"K": "e3", "M": "e6", "B": "e9"}  # of volumes such as 183.40K
 
@@ -70,7 +69,15 @@ def read_bars(
     >>> ops.indicators.trange(bars.high, bars.low, bars.close).squeeze(1).tolist()
     [nan, 3.9000000000000057, 2.0999999999999943]
     """
-    table = _open(source)
+    table = open_table(source) if isinstance(source, (str, os.PathLike)) else open_frame(source, "read_bars")
+    if table is None:
+        raise TypeError(f"read_bars: source must be a path or a frame; got {type(source).__name__}")
+    amounts, columns = set(field_names(table, ("volume", "open_interest")).values()), list(table.columns)
+    for n, column in enumerate(columns):
+        if column.name in amounts and isinstance(column.cells, list):  # `183.40K` is 183.40e3
+            cells = [re.sub("[KMB]$", lambda match: MULTIPLES[match[0]], cell.strip()) for cell in column.cells]
+            columns[n] = replace(column, cells=cells)
+    table = replace(table, columns=tuple(columns))
     names = field_names(table)
     if missing := [field for field in ("open", "high", "low") if field not in names]:
         got = ", ".join(name for name in table.names[:12] if name)
@@ -78,31 +85,10 @@ def read_bars(
     options = ReadOptions(**arguments)
     close = assemble(build_grid(assign_roles(table, options), options), drop_empty=False)
     selected = close if symbols is None else close.select(symbols)
-    columns = [close.symbols.index(symbol) for symbol in selected.symbols]
+    order = [close.symbols.index(symbol) for symbol in selected.symbols]
     parts = {}
     for field, name in names.items():
         own = replace(options, column=name)
         prices = to_matrix(build_grid(assign_roles(table, own), own)).prices
-        parts[field] = torch.from_numpy(prices[:, columns])
+        parts[field] = torch.from_numpy(prices[:, order])
     return Bars(close.dates, selected.symbols, close=selected.values.plain(), **parts)
-
-
-def _open(source: Any) -> Table:
-    if isinstance(source, (str, os.PathLike)):
-        table = open_table(source)
-    else:
-        if (frame := open_frame(source, "read_bars")) is None:
-            raise TypeError(f"read_bars: source must be a path or a frame; got {type(source).__name__}")
-        table = frame
-    amounts = set(field_names(table, ("volume", "open_interest")).values())
-    return _expand_amounts(table, amounts)
-
-
-def _expand_amounts(table: Table, names: Iterable[str]) -> Table:
-    """Volumes such as `183.40K` as `183.40e3`."""
-    columns = list(table.columns)
-    for n, column in enumerate(columns):
-        if column.name in names and isinstance(column.cells, list):
-            cells = [re.sub("[KMB]$", lambda match: MULTIPLES[match[0]], cell.strip()) for cell in column.cells]
-            columns[n] = replace(column, cells=cells)
-    return replace(table, columns=tuple(columns))

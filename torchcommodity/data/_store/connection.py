@@ -175,22 +175,17 @@ def _create(path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with duckdb.connect(str(part.absolute()), config={"default_block_size": BLOCK_BYTES}) as connection:
             create_tables(connection)
-        _name(part, path)
+        try:
+            os.link(part, path)
+        except FileExistsError:
+            pass  # another process was faster
+        except OSError:  # a file system without hard links
+            part.rename(path)
     except (OSError, duckdb.Error) as error:
         reason = error.strerror if isinstance(error, OSError) else _first_line(error)
         raise DataError(f"{path}: expected a file that can be written; got {reason}; {OTHER_FILE}") from None
     finally:
         part.unlink(missing_ok=True)
-
-
-def _name(part: Path, path: Path) -> None:
-    """Give a file its name, unless another process was faster."""
-    try:
-        os.link(part, path)
-    except FileExistsError:
-        return
-    except OSError:  # a file system without hard links
-        part.rename(path)
 
 
 def _connect(path: Path, write: bool) -> "duckdb.DuckDBPyConnection":

@@ -31,7 +31,18 @@ def parse_as_of(as_of: AsOf) -> datetime:
     >>> parse_as_of("2026-03-31"), parse_as_of("2026-03-31T10:00+02:00")
     (datetime.datetime(2026, 3, 31, 23, 59, 59, 999999), datetime.datetime(2026, 3, 31, 8, 0))
     """
-    value = _parse(as_of)
+    value: Any = as_of
+    if isinstance(value, np.datetime64):  # an object of datetime, unless its unit is finer than microseconds
+        unit = "D" if np.datetime_data(value)[0] in "YMWD" else "us"
+        value = value.astype(f"datetime64[{unit}]").astype(object)
+    if not isinstance(value, date):
+        try:
+            text = str(value)
+            is_day = len(text) == 10
+            value = date.fromisoformat(text) if is_day else datetime.fromisoformat(text.replace("Z", "+00:00"))
+        except ValueError:
+            expected = "a date YYYY-MM-DD, or a time YYYY-MM-DDTHH:MM"
+            raise DataError(f"as_of: expected {expected}; got {as_of!r}") from None
     return to_utc(value) if isinstance(value, datetime) else datetime.combine(value, time.max)
 
 
@@ -63,19 +74,6 @@ def format_time(moment: datetime) -> str:
     '2026-03-31T00:00:00.000000Z'
     """
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
-def _parse(as_of: Any) -> date:
-    if isinstance(as_of, np.datetime64):  # an object of datetime, unless its unit is finer than microseconds
-        unit = "D" if np.datetime_data(as_of)[0] in "YMWD" else "us"
-        as_of = as_of.astype(f"datetime64[{unit}]").astype(object)
-    if isinstance(as_of, date):
-        return as_of
-    try:
-        text = str(as_of)
-        return date.fromisoformat(text) if len(text) == 10 else datetime.fromisoformat(text.replace("Z", "+00:00"))
-    except ValueError:
-        raise DataError(f"as_of: expected a date YYYY-MM-DD, or a time YYYY-MM-DDTHH:MM; got {as_of!r}") from None
 
 
 class Vintage(NamedTuple):
@@ -235,8 +233,19 @@ def read_findings(connection: "duckdb.DuckDBPyConnection", state: State) -> list
 def read_panel(connection: "duckdb.DuckDBPyConnection", state: State) -> Panel:
     """The panel of a vintage."""
     series, symbols, units, contracts, *records = zip(*read_columns(connection, state))
-    dates, cube = _read_cube(connection, state, max(series))
-    cube = cube[:, series]
+    width = state.curve or 0
+    cells: dict[str, Any] = connection.execute(
+        "SELECT series, nth, date, price FROM observations "
+        "WHERE panel = ? AND vintage <= ? AND series <= ? AND nth <= ? ORDER BY vintage",
+        [state.panel, state.vintage, max(series), width],
+    ).fetchnumpy()
+    days = cells["date"].astype("datetime64[D]")
+    dates = np.unique(days)
+    cube = np.full((len(dates), 1 + max(series), 2 + width), np.nan)  # the observations, see `_cube`
+    # of several values for one cell, NumPy assigns the last: that of the latest vintage
+    cube[np.searchsorted(dates, days), cells["series"], cells["nth"]] = np.ma.filled(cells["price"], np.nan)
+    rows = ~np.isnan(cube[:, 0, 0])
+    dates, cube = dates[rows], cube[rows][:, series]
     months = np.where(np.isnan(cube[:, :, DELIVERY]), np.iinfo(np.int64).min, cube[:, :, DELIVERY]).astype(np.int64)
     return Panel(
         _tensor(cube[:, :, 0]),
@@ -253,24 +262,6 @@ def read_panel(connection: "duckdb.DuckDBPyConnection", state: State) -> Panel:
 
 def _tensor(values: Array) -> MetadataTensor:
     return MetadataTensor(torch.from_numpy(np.ascontiguousarray(values)))
-
-
-def _read_cube(
-    connection: "duckdb.DuckDBPyConnection", state: State, last_series: int
-) -> tuple[Array, Array]:  # dates (T,), observations (T, 1 + series, 2 + curve)
-    width = state.curve or 0
-    cells: dict[str, Any] = connection.execute(
-        "SELECT series, nth, date, price FROM observations "
-        "WHERE panel = ? AND vintage <= ? AND series <= ? AND nth <= ? ORDER BY vintage",
-        [state.panel, state.vintage, last_series, width],
-    ).fetchnumpy()
-    days = cells["date"].astype("datetime64[D]")
-    dates = np.unique(days)
-    cube = np.full((len(dates), 1 + last_series, 2 + width), np.nan)
-    # of several values for one cell, NumPy assigns the last: that of the latest vintage
-    cube[np.searchsorted(dates, days), cells["series"], cells["nth"]] = np.ma.filled(cells["price"], np.nan)
-    rows = ~np.isnan(cube[:, 0, 0])
-    return dates[rows], cube[rows]
 
 
 def _cube(panel: Panel, dates: Array, series: Mapping[str, int], width: int) -> Array:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from torchcommodity.data._core.errors import DataError, Finding, condense, summarize_names
+from torchcommodity.data._core.errors import DataError, condense, summarize_names
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.prices import Array
 from torchcommodity.data._core.provenance import Provenance
@@ -66,7 +66,16 @@ def merge_series(panel: Panel, parts: Sequence[Part]) -> Panel:
         curve,
         deliveries=None if panel.deliveries is None else _spread(panel.deliveries, rows, len(dates))[valid_rows],
     )
-    return replace(merged, findings=_findings(panel, merged, parts))
+    # the findings of the merged prices, and those of reading: of the stored panel, and of rows after its last one
+    current = inspect(merged)
+    inspected = {finding.kind for finding in (*inspect(panel), *current)} | {"cached copy"}
+    updated, last = {part.symbol: part for part in parts}, str(panel.dates[-1])
+    reading = [f for f in panel.findings if f.symbol not in updated or updated[f.symbol].start is not None]
+    for part in parts:
+        new = (replace(f, symbol=part.symbol) for f in part.panel.findings if f.symbol)
+        reading += [f for f in new if part.start is None or f.date > last]
+    kept = [finding for finding in reading if finding.kind not in inspected]
+    return replace(merged, findings=condense([*kept, *current]))
 
 
 def _spread(values: Array, rows: Array, count: int) -> Array:
@@ -75,18 +84,6 @@ def _spread(values: Array, rows: Array, count: int) -> Array:
     result = np.full((count, *values.shape[1:]), missing, dtype=values.dtype)
     result[rows] = values
     return result
-
-
-def _findings(panel: Panel, merged: Panel, parts: Sequence[Part]) -> tuple[Finding, ...]:
-    """Those of the merged prices, and those that reading made: of the stored panel, and of rows after its last one."""
-    current = inspect(merged)
-    inspected = {finding.kind for finding in (*inspect(panel), *current)} | {"cached copy"}
-    updated, last = {part.symbol: part for part in parts}, str(panel.dates[-1])
-    reading = [f for f in panel.findings if f.symbol not in updated or updated[f.symbol].start is not None]
-    for part in parts:
-        new = (replace(f, symbol=part.symbol) for f in part.panel.findings if f.symbol)
-        reading += [f for f in new if part.start is None or f.date > last]
-    return condense([*(finding for finding in reading if finding.kind not in inspected), *current])
 
 
 OVERLAP = np.timedelta64(365, "D")  # read again before the last price, for revisions
@@ -169,8 +166,20 @@ def update(
             publisher = _publisher(record)
             assert publisher is not None
             parts.append(Part(series.symbols[0], start, publisher([record.series], start=start, http=settings)))
-    vintage, updates = _append(store, name, parts)
-    return Update(vintage, updates, tuple(symbol for symbol in panel.symbols if symbol not in symbols))
+    updates: list[SeriesUpdate] = []
+
+    def merge(stored: Panel | None) -> Panel:
+        if stored is None:
+            raise DataError(
+                f"{store.path}: expected the panel {name!r}, which was removed while its series were fetched"
+            )
+        merged = merge_series(stored, parts)
+        updates.extend(_compare(stored[part.symbol], merged[part.symbol]) for part in parts)
+        is_same = not any(entry.new or entry.revised or entry.withdrawn for entry in updates)
+        return stored if is_same and stored.units == merged.units else merged
+
+    vintage = store.amend(name, merge)
+    return Update(vintage, tuple(updates), tuple(symbol for symbol in panel.symbols if symbol not in symbols))
 
 
 def updatable_symbols(panel: Panel) -> tuple[str, ...]:
@@ -185,24 +194,6 @@ def updatable_symbols(panel: Panel) -> tuple[str, ...]:
 
 def _publisher(record: Provenance) -> Callable[..., Panel] | None:
     return fred if is_fred(record) else eia if is_eia(record) else None
-
-
-def _append(store: Store, name: str, parts: Sequence[Part]) -> tuple[Vintage, tuple[SeriesUpdate, ...]]:
-    series: list[SeriesUpdate] = []
-
-    def merge(stored: Panel | None) -> Panel:
-        if stored is None:
-            raise DataError(
-                f"{store.path}: expected the panel {name!r}, which was removed while its series were fetched"
-            )
-        merged = merge_series(stored, parts)
-        series.extend(_compare(stored[part.symbol], merged[part.symbol]) for part in parts)
-        same = stored.units == merged.units and not any(
-            entry.new or entry.revised or entry.withdrawn for entry in series
-        )
-        return stored if same else merged
-
-    return store.amend(name, merge), tuple(series)
 
 
 def _compare(old: Panel, new: Panel) -> SeriesUpdate:
