@@ -95,7 +95,7 @@ def unchecked_names() -> Callable[[], AbstractContextManager[None]]:
     def context() -> Iterator[None]:
         with pytest.MonkeyPatch.context() as patch:
             for name in ("symbol_problem", "unit_problem"):
-                patch.setattr(f"torchcommodity.data._core.names.{name}", lambda text: "")
+                patch.setattr(f"torchcommodity.data._core.provenance.{name}", lambda text: "")
             yield
 
     return context

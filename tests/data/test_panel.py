@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from torchcommodity import data
-from torchcommodity.data._core.names import symbol_problem
+from torchcommodity.data._core.provenance import symbol_problem
 from torchcommodity.data._sources.formats import DATES, FIELDS, OTHER_SYMBOLS, SYMBOLS, is_never_price, key
 from torchcommodity.opkit import MetadataTensor
 
@@ -171,7 +171,7 @@ def test_read_every_source(tmp_path):
 
 def test_every_public_name_is_exported_and_documented():
     shown = re.findall(r"import (\w+) as \1\n", Path(data.__file__).read_text())
-    assert sorted(data.__all__) == sorted(name for name in shown if name != "_check_extra")
+    assert sorted(data.__all__) == sorted(shown)
     literals = ("Frequency", "QuantileUnit")  # have no docstring
     assert all(getattr(data, name).__doc__ for name in data.__all__ if name not in literals)
 
@@ -182,9 +182,19 @@ def run_without(packages, code):
     return subprocess.run([sys.executable, "-c", block + code], capture_output=True, text=True)
 
 
-def test_reading_a_csv_needs_only_numpy_and_pyarrow(tmp_path):
+def test_reading_a_csv_needs_only_numpy(tmp_path):
     (tmp_path / "prices.csv").write_text("date,WTI\n2020-04-17,18.27\n2020-04-20,-37.63\n")
-    others = ["arch", "duckdb", "lightning_fabric", "pandas", "pandas_market_calendars", "plotly", "requests", "scipy"]
+    others = [
+        "arch",
+        "duckdb",
+        "lightning_fabric",
+        "pandas",
+        "pandas_market_calendars",
+        "plotly",
+        "pyarrow",
+        "requests",
+        "scipy",
+    ]
     code = f"from torchcommodity import data; print(data.read({str(tmp_path / 'prices.csv')!r}).values.tolist())"
     run = run_without(others, code)
     assert (run.stdout, run.stderr) == ("[[18.27], [-37.63]]\n", "")
@@ -196,18 +206,13 @@ def test_reading_a_csv_needs_only_numpy_and_pyarrow(tmp_path):
         ("pandas", "data.read('embedded')"),
         ("requests", "data.fred('DCOILWTICO')"),
         ("duckdb", "data.read('sql:SELECT 1')"),
+        ("pyarrow", "data.to_panel(__import__('pandas').Series([1.0], name='WTI'))"),
     ],
 )
 def test_missing_package_is_named_with_its_extra(package, code):
     run = run_without([package], f"from torchcommodity import data; {code}")
     assert run.returncode == 1
     assert run.stderr.splitlines()[-1].endswith(f"needs {package}: pip install 'torchcommodity[forecast]'")
-
-
-def test_import_without_pyarrow_names_the_extra():
-    run = run_without(["pyarrow"], "import torchcommodity.data")
-    assert run.returncode == 1
-    assert "pip install 'torchcommodity[forecast]'" in run.stderr.splitlines()[-1]
 
 
 def test_read_keeps_a_column_whose_first_price_looks_like_seconds_since_1970(tmp_path):

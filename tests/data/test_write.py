@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from torchcommodity import data
-from torchcommodity.data._core.names import symbol_problem
+from torchcommodity.data._core.provenance import symbol_problem
 
 COMPLETE = ("prices.parquet", "prices.feather", "prices.arrow", "prices.duckdb:spot")  # they keep everything
 TEXT = ("prices.csv", "prices.csv.gz", "prices.csv.zst")

@@ -5,7 +5,6 @@ Names are imported on first use: reading dates and checking numbers need no torc
 
 from typing import TYPE_CHECKING
 
-import torchcommodity.data._core.check_extra  # noqa: F401 - where pyarrow is missing, its error says what to install
 from torchcommodity import _lazy
 
 if TYPE_CHECKING:
@@ -38,9 +37,6 @@ if TYPE_CHECKING:
     from torchcommodity.data._core.horizons import horizon_code as horizon_code
     from torchcommodity.data._core.horizons import horizon_rows as horizon_rows
     from torchcommodity.data._core.horizons import horizon_unit as horizon_unit
-    from torchcommodity.data._core.names import equity_indices as equity_indices
-    from torchcommodity.data._core.names import printable as printable
-    from torchcommodity.data._core.names import symbol_problem as symbol_problem
     from torchcommodity.data._core.panel import Panel as Panel
     from torchcommodity.data._core.panel import check_daily as check_daily
     from torchcommodity.data._core.panel import check_frequency as check_frequency
@@ -49,6 +45,9 @@ if TYPE_CHECKING:
     from torchcommodity.data._core.prices import overflows as overflows
     from torchcommodity.data._core.provenance import NOT_STATED as NOT_STATED
     from torchcommodity.data._core.provenance import Provenance as Provenance
+    from torchcommodity.data._core.provenance import equity_indices as equity_indices
+    from torchcommodity.data._core.provenance import printable as printable
+    from torchcommodity.data._core.provenance import symbol_problem as symbol_problem
     from torchcommodity.data._core.provenance import utc_now as utc_now
     from torchcommodity.data._core.rolls import roll_days as roll_days
     from torchcommodity.data._core.rolls import roll_months as roll_months
@@ -134,10 +133,9 @@ _MODULES = {
     "_core.curve": ["Curve"],
     "_core.errors": ["TREATMENTS", "DataError", "Finding", "summarize_findings", "summarize_names"],
     "_core.horizons": ["Horizon", "horizon_code", "horizon_rows", "horizon_unit"],
-    "_core.names": ["equity_indices", "printable", "symbol_problem"],
     "_core.panel": ["Panel", "check_daily", "check_frequency", "check_not_future"],
     "_core.prices": ["expected_range", "overflows"],
-    "_core.provenance": ["NOT_STATED", "Provenance", "utc_now"],
+    "_core.provenance": ["NOT_STATED", "Provenance", "equity_indices", "printable", "symbol_problem", "utc_now"],
     "_core.rolls": ["roll_days", "roll_months"],
     "_core.splits": ["Split", "hold_out", "walk_forward"],
     "_core.synthetic": ["SYNTHETIC", "SyntheticTensor", "check_not_synthetic", "is_synthetic", "synthetic_symbol"],

@@ -10,9 +10,8 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +22,8 @@ from torchcommodity._choices import Adjustment
 from torchcommodity.data._contracts.contract_panel import panel_of_contracts
 from torchcommodity.data._core.curve import Curve
 from torchcommodity.data._core.errors import DataError
-from torchcommodity.data._core.names import check_several
 from torchcommodity.data._core.panel import Panel
-from torchcommodity.data._core.provenance import NOT_STATED, Provenance, drop_origin_findings
+from torchcommodity.data._core.provenance import NOT_STATED, Provenance, check_several, drop_origin_findings
 from torchcommodity.data._sources.build import apply_records, assemble, build_grid
 from torchcommodity.data._sources.embedded import embedded
 from torchcommodity.data._sources.publishers import eia, fred
@@ -130,19 +128,16 @@ def read(
         )
     if (roll or adjustment) and str(source).startswith(NOT_FILES):
         raise DataError(f"roll: expected a file of prices by contract (date,contract,settle); got {source}")
-    store = store or Store()
-    publishers: dict[str, Callable[[str], Panel]] = {
-        "fred": fred,
-        "eia": eia,
-        "store": partial(store.load, as_of=as_of),
-    }
     prefix, colon, names = source.partition(":") if isinstance(source, str) else ("", "", "")
     if source in ("embedded", "monthly"):
         panel = embedded(symbols, frequency="monthly" if source == "monthly" else "daily")
     elif source == "auto":
+        store = store or Store()
         panel = store.load(as_of=as_of) if store.list() or as_of is not None else embedded()
-    elif colon and prefix in publishers:
-        panel = publishers[prefix](names)
+    elif colon and prefix == "store":
+        panel = (store or Store()).load(names, as_of=as_of)
+    elif colon and prefix in ("fred", "eia"):
+        panel = fred(names) if prefix == "fred" else eia(names)
     elif isinstance(source, str) and not source.strip():
         raise DataError(
             "source: expected embedded, monthly, auto, store:NAME, fred:ID, eia:ID or a path; got an empty string"

@@ -16,12 +16,12 @@ from torchcommodity.data._core.calendar import (
     median_spacing,
     trading_calendar,
 )
+from torchcommodity.data._core.contracts import get_contract
 from torchcommodity.data._core.curve import Curve, check_curve, check_same_series
 from torchcommodity.data._core.errors import DataError, Finding, summarize_names
-from torchcommodity.data._core.names import check_names, check_several
 from torchcommodity.data._core.prices import Dates, Months, expected_range, overflows
-from torchcommodity.data._core.provenance import Provenance
-from torchcommodity.data._core.rolls import check_contracts, check_deliveries, column_roll_months, move_to_prices
+from torchcommodity.data._core.provenance import Provenance, check_names, check_several
+from torchcommodity.data._core.rolls import check_deliveries, column_roll_months, move_to_prices
 from torchcommodity.data._core.synthetic import SYNTHETIC, SyntheticTensor, is_synthetic
 from torchcommodity.opkit import MetadataTensor
 from torchcommodity.opkit.arguments import current_operation
@@ -31,6 +31,17 @@ if TYPE_CHECKING:
     import polars as pl
 
 PERIODS: dict[Frequency, str] = {"daily": "tomorrow", "weekly": "end of the week", "monthly": "end of the month"}
+
+
+def check_contracts(contracts: tuple[str | None, ...], symbols: tuple[str, ...]) -> None:
+    """Raise a `DataError` unless each symbol has one known product code or None."""
+    if len(contracts) != len(symbols):
+        raise DataError(
+            f"panel: expected a contract or None for each of {len(symbols)} symbols; got {len(contracts)} contracts"
+        )
+    for code in contracts:
+        if code is not None:
+            get_contract(code)
 
 
 def is_generated(symbol: str, record: Provenance) -> bool:

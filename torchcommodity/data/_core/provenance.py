@@ -1,11 +1,124 @@
-"""Provenance: where the prices of a column come from."""
+"""What comes with prices: symbols, units and provenance, and which texts of untrusted sources are accepted."""
 
+import re
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass, fields
 from datetime import datetime, timezone
 
 from torchcommodity.data._core.errors import DataError, Finding
-from torchcommodity.data._core.names import text_problem
+
+MAX_NAME = 128  # characters of a symbol or unit
+MAX_TEXT = 2_000  # characters of a publisher, license, location or series
+FORMULA_STARTS = ("=", "+", "-", "@")
+
+_USUAL = re.compile(r"\^?[A-Za-z0-9][A-Za-z0-9 ^=&._-]{0,60}(?<! )")  # nearly all symbols: one look instead of nine
+# letters and marks without a glyph, which str.isprintable accepts: two names with and without them look the same
+_INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+
+
+def check_several(operation: str, symbols: object) -> None:
+    """Reject one text where several symbols are expected: its characters would be taken for symbols.
+
+    >>> check_several("read", "WTI")
+    Traceback (most recent call last):
+    TypeError: read: symbols must be a list of names, such as ['WTI']; got 'WTI'
+    """
+    if isinstance(symbols, str):
+        raise TypeError(f"{operation}: symbols must be a list of names, such as {[symbols]}; got {symbols!r}")
+
+
+def symbol_problem(symbol: object) -> str:
+    """What a symbol must be and is not, to continue "expected a symbol ..."; "" for a good one.
+
+    A symbol has 1 to 128 visible characters, among them a letter or a digit, and no space at either end. It does not
+    begin with `= + - @`, which a spreadsheet would run, has no `<`, `>` or backslash, and is not a path: no part
+    between slashes is empty, `.` or `..`. All other characters are accepted, of any alphabet, and escaped at output.
+
+    >>> [symbol_problem(symbol) for symbol in ("CL=F", "^GSPC", "S&P 500", "Crude oil, Brent", "EUR/USD", "黄金")]
+    ['', '', '', '', '', '']
+    >>> symbol_problem("=cmd()"), symbol_problem("../../etc/passwd")
+    ('that does not begin with = + - or @', 'that is not a path')
+    """
+    if isinstance(symbol, str) and _USUAL.fullmatch(symbol):
+        return ""
+    if problem := unit_problem(symbol):
+        return problem
+    text = str(symbol)
+    if not any(map(str.isalnum, text)):
+        return "with a letter or a digit"
+    if {"", ".", ".."} & set(text.split("/")):
+        return "that is not a path"
+    return ""
+
+
+def unit_problem(unit: object) -> str:
+    """Like `symbol_problem`, for a unit: `$/bbl`, `%` and "" are units too."""
+    if not isinstance(unit, str):
+        return "that is text"
+    if len(unit) > MAX_NAME:
+        return f"of at most {MAX_NAME} characters"
+    if unit != unit.strip():
+        return "without spaces at its ends"
+    if not unit.isprintable() or _INVISIBLE.search(unit):
+        return "of visible characters"
+    if set("<>\\") & set(unit):
+        return "without < > and backslash"
+    if len(unit) > 1 and unicodedata.normalize("NFKC", unit[0]).startswith(FORMULA_STARTS):
+        return "that does not begin with = + - or @"
+    return ""
+
+
+def check_symbol(symbol: str, label: str) -> None:
+    """Raise a `DataError` for a symbol that is not accepted; `label` opens the message: "prices.csv, line 7"."""
+    if problem := symbol_problem(symbol):
+        raise DataError(f"{label}: expected a symbol {problem}; got {repr(symbol)[:80]}; rename it")
+
+
+def check_names(symbols: Iterable[str], units: Iterable[str]) -> None:
+    """Raise a `DataError` for a symbol or unit of a panel that is not accepted."""
+    for symbol in symbols:
+        check_symbol(symbol, "panel")
+    for unit in units:
+        if problem := unit_problem(unit):
+            raise DataError(f"panel: expected a unit {problem}; got {repr(unit)[:80]}")
+
+
+def text_problem(text: object) -> str:
+    """Like `symbol_problem`, for a publisher and other descriptions: printable text of at most 2,000 characters."""
+    if not isinstance(text, str) or not text.isprintable():
+        return "of printable characters"
+    return f"of at most {MAX_TEXT} characters" if len(text) > MAX_TEXT else ""
+
+
+def printable(text: str) -> str:
+    r"""One line of text that no terminal, log or bidirectional layout interprets: other characters are escaped.
+
+    >>> printable("prices\n\x1b[31m.csv"), printable("Öl, 原油")
+    ('prices\\n\\x1b[31m.csv', 'Öl, 原油')
+    """
+    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+NAMES = """
+    SPX SP500 GSPC INX NDX NASDAQ NASDAQ100 NASDAQCOM IXIC DJI DJIA RUT RUSSELL2000 DAX GDAXI CAC40 FCHI FTSE FTSE100
+    UKX SX5E STOXX50 STOXX50E EUROSTOXX50 N225 NKY NIKKEI NIKKEI225 TOPIX HSI HANGSENG KOSPI ASX200 AXJO SENSEX NIFTY
+    NIFTY50 IBOV BVSP MSCIWORLD
+"""
+INDICES = frozenset(NAMES.split())
+FUTURES = frozenset({"ES=F", "NQ=F", "YM=F", "RTY=F"})  # Yahoo's symbols; the letters alone may be anything
+
+
+def equity_indices(symbols: Iterable[str]) -> tuple[str, ...]:
+    """The symbols that are named like equity indices, whatever their case and punctuation.
+
+    >>> equity_indices(["WTI", "^GSPC", "S&P 500", "ES=F"])
+    ('^GSPC', 'S&P 500', 'ES=F')
+    """
+    return tuple(s for s in symbols if s.upper() in FUTURES or "".join(filter(str.isalnum, s)).upper() in INDICES)
+
 
 NOT_STATED = "not stated"
 

@@ -170,17 +170,6 @@ def move_to_prices(flags: Flags, prices: Prices) -> Flags:
     return moved
 
 
-def check_contracts(contracts: tuple[str | None, ...], symbols: tuple[str, ...]) -> None:
-    """Raise a `DataError` unless each symbol has one known product code or None."""
-    if len(contracts) != len(symbols):
-        raise DataError(
-            f"panel: expected a contract or None for each of {len(symbols)} symbols; got {len(contracts)} contracts"
-        )
-    for code in contracts:
-        if code is not None:
-            get_contract(code)
-
-
 def _rows(code: str | None, dates: Dates, ahead: int) -> Dates:
     """The dates, and `ahead` rows after them: business days of the exchange, or weeks or months."""
     days = np.asarray(dates, dtype="datetime64[D]")

@@ -10,8 +10,8 @@ import numpy as np
 from torchcommodity._choices import Transform
 from torchcommodity._extras import extra
 from torchcommodity.data._core.errors import DataError
-from torchcommodity.data._core.names import check_names
 from torchcommodity.data._core.prices import Dates
+from torchcommodity.data._core.provenance import check_names
 
 DAY = np.timedelta64(1, "D")
 

@@ -9,10 +9,9 @@ import numpy as np
 import torch
 
 from torchcommodity.data._core.errors import DataError, Finding, condense, make_finding
-from torchcommodity.data._core.names import check_symbol
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.prices import Array
-from torchcommodity.data._core.provenance import Provenance, drop_origin_findings
+from torchcommodity.data._core.provenance import Provenance, check_symbol, drop_origin_findings
 from torchcommodity.data._quality.inspect import inspect
 from torchcommodity.data._sources.columns.dates import index_texts
 from torchcommodity.data._sources.formats import CONTRACTS, key

@@ -19,9 +19,8 @@ from torchcommodity._extras import extra
 from torchcommodity.data._core.calendar import month_end
 from torchcommodity.data._core.contracts import get_contract
 from torchcommodity.data._core.errors import DataError, make_finding, summarize_names
-from torchcommodity.data._core.names import check_several
 from torchcommodity.data._core.panel import Panel
-from torchcommodity.data._core.provenance import Provenance
+from torchcommodity.data._core.provenance import Provenance, check_several
 from torchcommodity.data._quality.inspect import inspect
 from torchcommodity.opkit import MetadataTensor
 

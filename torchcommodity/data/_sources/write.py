@@ -9,13 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-import pyarrow as pa
 
+from torchcommodity._extras import extra
 from torchcommodity.data._core.errors import DataError
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._sources.files import write_atomic
 from torchcommodity.data._sources.locations import is_remote, parse_table_name, public_address, write_object
 from torchcommodity.data._sources.tables.frames import METADATA, PROVENANCE
+
+with extra("forecast"):
+    import pyarrow as pa
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,13 +7,12 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from torchcommodity._extras import extra
 from torchcommodity.data._core.errors import DataError, summarize_names
 
 with extra("forecast"):
     import duckdb
+    import pyarrow as pa
 
 LOCKED: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",

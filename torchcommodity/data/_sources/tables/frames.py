@@ -14,15 +14,17 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from torchcommodity._extras import extra
 from torchcommodity.data._core.errors import DataError
 from torchcommodity.data._core.prices import Array
 from torchcommodity.data._core.provenance import Provenance
 from torchcommodity.data._sources.tables.table import Column, Origin, Records, Table
+
+with extra("forecast"):
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
 
 if TYPE_CHECKING:
     import pandas as pd

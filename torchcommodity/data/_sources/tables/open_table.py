@@ -15,9 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from torchcommodity._extras import extra
 from torchcommodity.data._core.errors import DataError, Finding, make_finding
-from torchcommodity.data._core.names import printable
-from torchcommodity.data._core.provenance import utc_now
+from torchcommodity.data._core.provenance import printable, utc_now
 from torchcommodity.data._sources.locations import is_remote, list_objects, local_copy, parse_table_name, public_address
 from torchcommodity.data._sources.tables.delimited import read_delimited
 from torchcommodity.data._sources.tables.table import Origin, Table
@@ -45,7 +45,8 @@ class Codec(NamedTuple):
 
 
 def _open_zstd(stream: io.BytesIO) -> Any:
-    import pyarrow as pa  # imports slowly
+    with extra("forecast"):
+        import pyarrow as pa  # imports slowly
 
     return pa.input_stream(stream, compression="zstd")
 
@@ -150,7 +151,7 @@ def open_table(source: PathLike, publisher: str = "not stated", license: str = "
         ImportError: an extra is missing; the message says which.
     """
     name = os.fspath(source)
-    label = printable(public_address(name) if is_remote(name) else os.fsdecode(name))
+    label = public_address(name) if is_remote(name) else os.fsdecode(name)
     origin = Origin(label, publisher, license, utc_now(), row_word="row")
     if isinstance(source, str) and name.startswith("sql:"):
         from torchcommodity.data._sources.tables.databases import read_query  # imports duckdb

@@ -9,9 +9,8 @@ import numpy as np
 
 from torchcommodity.data._core.calendar import calendar_years
 from torchcommodity.data._core.errors import DataError, Finding
-from torchcommodity.data._core.names import printable
 from torchcommodity.data._core.prices import Array, expected_range, overflows
-from torchcommodity.data._core.provenance import NOT_STATED
+from torchcommodity.data._core.provenance import NOT_STATED, printable
 from torchcommodity.data._sources.columns.dates import FIRST_YEAR, LAST_YEAR, Style, find_style, parse_dates
 from torchcommodity.data._sources.columns.numbers import (
     Parsed,
