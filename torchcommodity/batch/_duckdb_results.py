@@ -2,7 +2,6 @@
 
 from dataclasses import astuple
 from pathlib import Path
-from typing import Any
 
 from torchcommodity.batch._duckdb import (
     connect,
@@ -37,7 +36,15 @@ class DuckDBResults:
             readable_errors(self.path),
             connect(self.path, timeout=LOCK_TIMEOUT, read_only=True) as connection,
         ):
-            if not _has_tables(connection, self.path):
+            found = connection.execute(
+                "SELECT table_name, list(column_name ORDER BY column_index) FROM duckdb_columns() "
+                "WHERE table_name IN ('runs', 'forecasts', 'rejected') AND NOT internal GROUP BY table_name"
+            ).fetchall()
+            for table, columns in found:
+                if columns != COLUMNS[table]:
+                    expected = f"columns {', '.join(COLUMNS[table])} in the table {table} of {self.path}"
+                    raise ValueError(f"batch: expected {expected}; got {', '.join(columns)}")
+            if len(found) < len(TABLES):
                 return None
             row = connection.execute("SELECT * FROM runs WHERE run = ?", [run]).fetchone()
         return Run(*row) if row else None
@@ -56,20 +63,3 @@ class DuckDBResults:
                     execute(f"INSERT INTO results.{table} SELECT ?, * FROM {parquet_files(files)}", [run.run])
                 values = astuple(run)
                 execute(f"INSERT INTO results.runs VALUES ({', '.join('?' * len(values))})", values)
-
-
-def _has_tables(connection: Any, out: Path) -> bool:
-    """Whether the file has the tables of the results; tables of these names with other columns are a ValueError."""
-    tables = dict(
-        connection.execute(
-            "SELECT table_name, list(column_name ORDER BY column_index) FROM duckdb_columns() "
-            "WHERE table_name IN ('runs', 'forecasts', 'rejected') AND NOT internal GROUP BY table_name"
-        ).fetchall()
-    )
-    for table, columns in tables.items():
-        if columns != COLUMNS[table]:
-            raise ValueError(
-                f"batch: expected columns {', '.join(COLUMNS[table])} in the table {table} of {out}; "
-                f"got {', '.join(columns)}"
-            )
-    return len(tables) == len(TABLES)

@@ -7,7 +7,7 @@ import json
 import logging
 import os
 import socket
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -30,7 +30,7 @@ def forecast_on_ray(
     table: PanelTable,
     ranges: Iterable[PanelRange],
     address: str | None,
-) -> Iterator[BlockResult]:
+) -> Generator[BlockResult, None, None]:
     """The results of every range, in order; a range whose worker dies is forecast again.
 
     Args:
@@ -88,22 +88,20 @@ class Worker:
     def __call__(self, batch: Any) -> Iterator[Any]:
         """Forecast the ranges of a batch; one row per block of panels."""
         if not self.opened:  # not in the constructor, whose errors Ray does not pass on
-            self._open()
+            host = socket.gethostname()
+            try:
+                sha256 = open_source(self.connection, self.source).sha256
+            except (ValueError, OSError) as error:
+                raise ValueError(f"batch: every node must be able to read {self.source}; on {host}: {error}") from None
+            if sha256 != self.table.sha256:
+                expected = f"expected {self.source} to be the same on every node"
+                raise ValueError(f"batch: {expected}; {host} has another one")
+            self.opened = True
         for text in batch.column("range").to_pylist():
             condition, parameters = json.loads(text)
             with TemporaryDirectory() as spill:
                 for block in read_blocks(self.connection, PanelRange(condition, tuple(parameters)), Path(spill)):
                     yield _to_row(forecast_block(self.artifact, self.table, block))
-
-    def _open(self) -> None:
-        host = socket.gethostname()
-        try:
-            sha256 = open_source(self.connection, self.source).sha256
-        except (ValueError, OSError) as error:
-            raise ValueError(f"batch: every node must be able to read {self.source}; on {host}: {error}") from None
-        if sha256 != self.table.sha256:
-            raise ValueError(f"batch: expected {self.source} to be the same on every node; {host} has another one")
-        self.opened = True
 
 
 def _to_row(result: BlockResult) -> Any:

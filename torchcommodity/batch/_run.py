@@ -1,7 +1,7 @@
 """`run`: forecast every panel of a table, and add the forecasts to a DuckDB file or a folder of Parquet files."""
 
 import hashlib
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ import torch
 import torchcommodity
 from torchcommodity.batch._duckdb import connect
 from torchcommodity.batch._duckdb_results import DuckDBResults
-from torchcommodity.batch._forecasts import BlockResult, forecast_block
+from torchcommodity.batch._forecasts import forecast_block
 from torchcommodity.batch._parquet_results import ParquetResults
 from torchcommodity.batch._partial_run import PartialRun
 from torchcommodity.batch._ranges import NO_PANELS, PanelRange, Shard, find_shard, read_blocks, split_range
@@ -96,7 +96,14 @@ def run(
         >>> batch.run(forecaster, folder / "panels.parquet", folder / "forecasts.duckdb").existed
         True
     """
-    results, part = _open_results(Path(out)), Shard(*(shard or (1, 1)))
+    path, part = Path(out), Shard(*(shard or (1, 1)))
+    kinds: dict[str, Callable[[Path], Results]] = {".duckdb": DuckDBResults, ".parquet": ParquetResults}
+    if (kind := kinds.get(path.suffix.lower())) is None:
+        raise ValueError(
+            f"batch: out must be a DuckDB file, *.duckdb, or a folder of Parquet files, *.parquet; got {str(path)!r}; "
+            "write a table of them with DuckDB: COPY forecasts TO 'forecasts.csv'"
+        )
+    results = kind(path)
     if not isinstance(model, (Forecaster, Artifact)):
         raise TypeError(f"batch: model must be a Forecaster or an Artifact; got {type(model).__name__}")
     artifact = Artifact.from_forecaster(model) if isinstance(model, Forecaster) else model
@@ -120,26 +127,21 @@ def run(
                     raise ValueError(f"{table.label}: expected rows; got none")
                 selected = PanelRange() if part.total == 1 else find_shard(connection, part, partial.spill)
                 rows = _count_rows(connection, selected)
-                work = _forecast_all(artifact, connection, panels, partial, table, selected, executor, address)
-                with closing(work) as blocks:
-                    for block in blocks:
+                remaining = selected.after(partial.last) if partial.rows else selected
+                if executor == "ray" and selected != NO_PANELS and not isinstance(panels, Panel):
+                    ranges = list(split_range(connection, remaining, RANGE_ROWS))
+                    work = forecast_on_ray(artifact, panels, table, ranges, address)
+                else:  # a block without panels, so that the results have all their tables
+                    blocks = [[]] if selected == NO_PANELS else read_blocks(connection, remaining, partial.spill)
+                    work = (forecast_block(artifact, table, block) for block in blocks)
+                with closing(work):
+                    for block in work:
                         partial.add(block)
                         if progress:
                             progress(partial.rows, rows, f"{partial.run.panels:,} panels")
             table.check_unchanged()
             connection.close()  # the table may be in the file of the results
             return Summary(partial.publish(), False)
-
-
-def _open_results(out: Path) -> Results:
-    if out.suffix.lower() == ".duckdb":
-        return DuckDBResults(out)
-    if out.suffix.lower() == ".parquet":
-        return ParquetResults(out)
-    raise ValueError(
-        f"batch: out must be a DuckDB file, *.duckdb, or a folder of Parquet files, *.parquet; got {str(out)!r}; write "
-        "a table of them with DuckDB: COPY forecasts TO 'forecasts.csv'"
-    )
 
 
 def _new_run(artifact: Artifact, table: PanelTable, shard: Shard) -> Run:
@@ -164,28 +166,6 @@ def _readable_errors(source: object) -> Iterator[None]:
         if str(error) == "Query interrupted":  # DuckDB's error on Ctrl-C
             raise KeyboardInterrupt from None
         raise
-
-
-def _forecast_all(
-    artifact: Artifact,
-    connection: Any,
-    source: Any,
-    partial: PartialRun,
-    table: PanelTable,
-    selected: PanelRange,
-    executor: ExecutorName,
-    address: str | None,
-) -> Generator[BlockResult, None, None]:
-    """The results of the remaining panels, in order."""
-    remaining = selected.after(partial.last) if partial.rows else selected
-    if selected == NO_PANELS:
-        yield forecast_block(artifact, table, [])  # so that the results have all their tables
-    elif executor == "ray" and not isinstance(source, Panel):
-        ranges = list(split_range(connection, remaining, RANGE_ROWS))
-        yield from forecast_on_ray(artifact, source, table, ranges, address)
-    else:
-        for block in read_blocks(connection, remaining, partial.spill):
-            yield forecast_block(artifact, table, block)
 
 
 def _count_rows(connection: Any, panels: PanelRange) -> int:

@@ -154,7 +154,13 @@ def _open_parquet(connection: Any, files: list[Path]) -> PanelTable:
                 f"got {_describe(other)} in {path}"
             )
     names = tuple(map(str, files))
-    states, digests = tuple(map(_state, files)), [_checksum(path) for path in files]
+    states, digests = tuple(map(_state, files)), []
+    for path in files:
+        checksum = hashlib.sha256()
+        with path.open("rb") as stream:
+            while chunk := stream.read(1 << 20):
+                checksum.update(chunk)
+        digests.append(checksum.hexdigest())
     quoted = f"[{', '.join(map(sql_text, names))}]"
     reader = f"read_parquet({quoted}, file_row_number = true, filename = '__file', hive_partitioning = false)"
     label = names[0] if len(names) == 1 else f"{len(names)} Parquet files"
@@ -222,11 +228,3 @@ def _describe(schema: Any) -> str:
 def _state(path: Path) -> tuple[int, int, int]:
     status = path.stat()
     return status.st_ino, status.st_size, status.st_mtime_ns
-
-
-def _checksum(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(1 << 20):
-            digest.update(chunk)
-    return digest.hexdigest()
