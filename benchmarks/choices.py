@@ -24,7 +24,7 @@ from torchcommodity.models import MODELS, HarConfig, HarGarchConfig, model_confi
 from torchcommodity.training import HAR_GARCH, Baseline, FitConfig
 
 CHOICE_YEARS, TEST_YEARS = (2010, 2016), (2017, 2023)
-HAR = HarConfig()
+HAR = HarConfig(location=False)  # the model of the published rows
 NONE = {"shape_prior": math.inf, "mix_prior": math.inf, "gap_variance_prior": math.inf, "gap_prior": math.inf}
 PARTS = {  # settings and symmetry
     "default": (HAR, 0.5),
@@ -50,8 +50,11 @@ def settings_table(panel: Panel) -> Iterator[str]:
     for name, (har, symmetry) in SETTINGS.items():
         yield table_row(name, scores(panel, FitConfig(HarGarchConfig(har), symmetry=symmetry), "har"))
     without_curve = replace(panel, curve=None)
-    yield table_row("calendar without curve", scores(without_curve, FitConfig(), "har"))
-    yield table_row("neither calendar nor curve", scores(replace(without_curve, contracts=()), FitConfig(), "har"))
+    yield table_row("calendar without curve", scores(without_curve, FitConfig(HarGarchConfig(HAR)), "har"))
+    yield table_row(
+        "neither calendar nor curve",
+        scores(replace(without_curve, contracts=()), FitConfig(HarGarchConfig(HAR)), "har"),
+    )
 
 
 def ablation_table(panel: Panel) -> Iterator[str]:
@@ -68,7 +71,9 @@ def networks_table(panel: Panel) -> Iterator[str]:
     yield from table_head("network")
     for name in MODELS:
         if name != HAR_GARCH:
-            yield table_row(f"`{name}`", scores(panel, FitConfig(model_config(name, {})), HAR_GARCH))
+            yield table_row(
+                f"`{name}`", scores(panel, FitConfig(model_config(name, {"har": {"location": False}})), HAR_GARCH)
+            )
 
 
 def scores(panel: Panel, config: FitConfig, reference: str, years: tuple[int, int] = CHOICE_YEARS) -> list[Score]:

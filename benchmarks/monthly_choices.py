@@ -52,7 +52,7 @@ def losses(variant: Variant, panel: data.Panel) -> torch.Tensor:  # (T, H, N)
     """Pinball loss of every target; NaN without one."""
     config = FitConfig.for_frequency("monthly")
     model = config.model
-    config = replace(config, model=replace(model, har=replace(model.har, **variant.settings)))
+    config = replace(config, model=replace(model, har=replace(model.har, location=False, **variant.settings)))
     with patch(THEORY, variant.theory):
         panel = panel if variant.averages else panel.with_averages([])
         result = backtest(panel, config, first_year=FIRST, baselines={}).between(FIRST, LAST)

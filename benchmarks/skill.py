@@ -29,7 +29,7 @@ MAX_NAMES = 12  # symbols named in the heading of a table
 
 def without_averaging(inputs: ModelInputs, start: int, config: HarConfig) -> Prediction:
     """The model without the expected effect of averaging, as a row of the table."""
-    model = HarGarch(inputs.prices.shape[1], HarGarchConfig(replace(config, averages=False)))
+    model = HarGarch(inputs.prices.shape[1], HarGarchConfig(replace(config, averages=False, location=True)))
     calibrate(model.har, inputs.before(start), SYMMETRY)
     with torch.no_grad():
         output = model.har(*inputs.batch())
@@ -57,7 +57,7 @@ def cell(row: pd.Series, is_tested: bool, brief: bool) -> str:
     if is_tested:
         return f"**{row.skill:+.2f}**"
     if brief:
-        return f"{row.skill:+.2f}" + (r"\*" if row.dm < 0 and row.dm_p < 0.05 else "")
+        return f"{row.skill:+.2f}" + (r"\*" if row.dm < 0 and round(row.dm_p, 2) < 0.05 else "")
     comparison = "identical" if row.dm != row.dm else f"{'better' if row.dm < 0 else 'worse'}, p {row.dm_p:.2f}"
     return f"{row.skill:+.2f} ({comparison})"
 
@@ -85,14 +85,14 @@ def read_prices(options: argparse.Namespace) -> data.Panel:
     if options.futures:
         return futures(options.futures, calendar=not options.no_calendar, curve=not options.no_curve)
     symbols = data.embedded_symbols("monthly") if options.symbols == "all" else options.symbols.split(",")
-    return data.read(options.data, symbols)
+    return data.read(options.data, symbols if options.symbols else None)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", default="embedded", help="Source of prices, as for `torchcommodity forecast`")
     parser.add_argument(
-        "--symbols", default="WTI,BRENT,HENRY_HUB", help="Columns of --data; all: the 71 monthly prices"
+        "--symbols", default="", help="Columns of --data; default: all, with references; all: the 71 monthly prices"
     )
     parser.add_argument("--futures", type=Path, help="Folder with the ten futures, in place of --data; see futures.py")
     parser.add_argument("--no-curve", action="store_true", help="Use the roll calendar only")

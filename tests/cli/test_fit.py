@@ -72,8 +72,10 @@ def test_fit_rejects_a_damaged_checkpoint_or_starts_again(
 
 def test_fit_lists_models_and_prints_settings(run: Run, fitted: Path) -> None:
     assert [line.split()[0] for line in run("fit", "--list").stdout.splitlines()] == list(MODELS)
+    settings = {"references": list(embedded().references.symbols)}  # the prices say which
     for name in MODELS:
-        assert run("fit", "--model", name, "--print-config").stdout == to_toml(to_config({"model": {"name": name}}))
+        expected = to_toml(to_config({"model": {"name": name, "har": settings}}))
+        assert run("fit", "--model", name, "--print-config").stdout == expected
     assert run("fit", "--config", fitted, "--print-config").stdout == run("fit", "--print-config").stdout
     assert 'device = "cuda"' in run("fit", "--device", "cuda", "--print-config").stdout
 

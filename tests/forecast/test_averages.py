@@ -1,5 +1,7 @@
 """Prices that are averages of their month: what a panel says of them, and what forecasts make of it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -7,6 +9,7 @@ import torch
 from torchcommodity import data, export, forecast
 from torchcommodity.data import DataError, Panel, to_panel
 from torchcommodity.forecast import Forecaster
+from torchcommodity.training import FitConfig, model_inputs
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +45,10 @@ def test_read_states_averages() -> None:
     assert data.read("embedded", ["WTI"], averages=True).averages == (True,)
 
 
-def test_averages_move_the_median_by_the_same_share_at_every_horizon(monthly: Panel, forecaster: Forecaster) -> None:
+def test_averages_move_the_median_by_the_same_share_at_every_horizon(monthly: Panel) -> None:
+    config = FitConfig.for_frequency("monthly")
+    har_config = replace(config.model.har, location=False)  # it moves the median by horizon
+    forecaster = forecast.fit(monthly, replace(config, model=replace(config.model, har=har_config)))
     theta = forecaster.model.har.theta
     assert (theta > 0.1).all()
     moved = forecaster.predict(monthly).log_returns
@@ -53,6 +59,19 @@ def test_averages_move_the_median_by_the_same_share_at_every_horizon(monthly: Pa
     shift = har(monthly.values.plain()[None], last_rows=1).shift[0, 0]  # (H, N)
     assert torch.equal(shift, shift[:1].expand_as(shift))
     assert (shift != 0).all()
+
+
+def test_location_adds_to_what_averages_move(monthly: Panel, forecaster: Forecaster) -> None:
+    har, inputs = forecaster.model.har, model_inputs(monthly, 12)
+    with torch.no_grad():
+        adjusted = har.adjust_rolls(inputs.unsqueeze())
+        shift = har(*inputs.batch()).shift
+        assert har.location is not None
+        moved = har.location(
+            inputs.prices[None], None, inputs.batch()[5], har.slow_variance(har.variance_terms(adjusted))
+        )
+    assert (moved[0, -1] != 0).all()
+    assert torch.equal(shift, adjusted.shift + moved)
 
 
 def test_averages_of_a_file_and_of_its_settings(monthly: Panel, forecaster: Forecaster) -> None:

@@ -13,7 +13,7 @@ from torchcommodity import data, forecast
 from torchcommodity.data import Panel, to_panel
 from torchcommodity.forecast import Forecaster
 from torchcommodity.models import HarLstmConfig
-from torchcommodity.training import FitConfig, TrainConfig, usable_symbols
+from torchcommodity.training import FitConfig, TrainConfig, model_inputs, usable_symbols
 
 
 def same_weights(a: Forecaster, b: Forecaster) -> bool:
@@ -39,11 +39,11 @@ def test_fit_uses_only_rows_through_the_given_date(panel: Panel, two_epochs: Fit
 
 def test_fit_keeps_the_baseline_if_no_epoch_improves_it() -> None:
     panel = data.embedded(["WTI", "HENRY_HUB"]).between("2010-01-01", "2016-12-31")
-    fitted = forecast.fit(panel, FitConfig(HarLstmConfig(), TrainConfig(epochs=2, learning_rate=30.0)))
+    fitted = forecast.fit(panel, FitConfig(HarLstmConfig(), TrainConfig(epochs=2, learning_rate=3.0)))
     assert fitted.record.epoch == 0
     assert "; none of 2 epochs improved on the econometric baseline" in fitted.record.note
-    prices, model = panel.values.plain()[None], fitted.model
-    assert torch.equal(model(prices), model.har.quantiles(model.har(prices))[:, -1])
+    inputs, model = model_inputs(panel, 126).batch(), fitted.model
+    assert torch.equal(model(*inputs), model.har.quantiles(model.har(*inputs))[:, -1])
 
 
 def test_fit_note_of_a_model_without_network_names_model_symbols_and_dates(panel: Panel) -> None:

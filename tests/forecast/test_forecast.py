@@ -1,5 +1,6 @@
 """`Forecast`: tables, quantiles and the fan chart."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,23 @@ def test_forecast_to_polars_has_the_same_table(result: Forecast, layout: str) ->
     assert table["date"].to_list() == expected["date"].dt.date.to_list()
 
 
+def test_forecast_quantile_takes_horizons_in_words(result: Forecast) -> None:
+    for horizon, rows in {"1w": 5, "1M": 21, "3 mo": 63, "6m": 126, "21": 21}.items():
+        assert result.quantile(0.5, horizon).equals(result.quantile(0.5, rows))
+    with pytest.raises(ValueError, match="quantile: horizon must be one of 5, 21, 63, 126; got '2w'"):
+        result.quantile(0.5, "2w")
+    with pytest.raises(ValueError, match="quantile: horizon must be one of 5, 21, 63, 126; got 'soon'"):
+        result.quantile(0.5, "soon")
+
+
+def test_forecast_text_says_origins_that_differ_by_symbol(panel: Panel, forecaster: Forecaster) -> None:
+    values = panel.values.plain().clone()
+    values[-3:, 1] = float("nan")
+    late = forecaster.predict(replace(panel, values=type(panel.values)(values)))
+    assert f"; from {late.origins[1]} to 2016-12-30, by symbol; horizons" in repr(late)
+    assert late.origins[1] < late.origins[0]
+
+
 def test_forecast_quantile_is_a_series_by_symbol(result: Forecast) -> None:
     quantile = result.quantile(0.95, 126)
     assert list(quantile.index) == ["WTI", "BRENT"]
@@ -87,7 +105,7 @@ def test_forecast_repr_is_one_line(result: Forecast) -> None:
 
 
 @pytest.mark.parametrize(
-    ("level", "horizon", "message"), [("0.5", 5, "level .*; got '0.5'"), (0.5, "1w", "horizon .*; got '1w'")]
+    ("level", "horizon", "message"), [("0.5", 5, "level .*; got '0.5'"), (0.5, "1x", "horizon .*; got '1x'")]
 )
 def test_forecast_quantile_rejects_texts(result: Forecast, level: Any, horizon: Any, message: str) -> None:
     with pytest.raises(ValueError, match=f"^quantile: {message}"):

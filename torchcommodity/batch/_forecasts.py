@@ -92,10 +92,12 @@ def _call(artifact: Artifact, panels: Sequence[ParsedPanel]) -> Quantiles:
     result = Quantiles(np.empty((P, N), dtype=np.int32), np.empty((P, N)), np.empty((P, N, H, Q)))
     in_batches = (metadata.model, metadata.format) in SAME_BITS_IN_BATCHES
     lengths = (len(panel.days) for panel in panels)
-    for group in group_by_length(lengths, lambda rows: max(1, MAX_CELLS // (rows * N)) if in_batches else 1):
+    for group in group_by_length(
+        lengths, lambda rows: max(1, MAX_CELLS // (rows * len(metadata.columns))) if in_batches else 1
+    ):
         prices = torch.from_numpy(np.stack([panels[k].prices for k in group]))
         days = torch.from_numpy(np.stack([panels[k].days for k in group]))
-        row, last = last_prices(prices)
+        row, last = last_prices(prices[..., :N])
         result.origins[group], result.last[group] = days.gather(1, row), last
         result.log_returns[group] = artifact(prices, days).transpose(1, 2)
     return result

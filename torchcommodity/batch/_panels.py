@@ -92,9 +92,9 @@ def parse_block(
 ) -> list[ParsedPanel | RejectedPanel]:
     """Prices and days of every panel, or the reason why it is rejected, in the order of the panels.
 
-    The days of a panel are those on which a symbol of the artifact has a row in the table, with or without a price.
-    Rows of other symbols are ignored. Each rule is tested in all rows at once; the reason of a panel is that of the
-    first rule that it breaks, in the first row that breaks it.
+    The days of a panel are those on which a symbol of the artifact has a row in the table, with or without a price. Its
+    references may have rows on them too. Rows of other symbols are ignored. Each rule is tested in all rows at once;
+    the reason of a panel is that of the first rule that it breaks, in the first row that breaks it.
     """
     reasons: dict[int, str] = {}  # by number of the panel
     for k, panel in enumerate(block):
@@ -115,7 +115,7 @@ def _parse(
     table = pa.Table.from_batches([batch for k in panels for batch in block[k].batches])
     column = {name: table.column(name).combine_chunks() for name in ("file", "row", "symbol", "date", "price")}
     names = column["symbol"]
-    symbol = pc.fill_null(pc.index_in(names, pa.array(metadata.symbols, names.type)), -1).to_numpy()
+    symbol = pc.fill_null(pc.index_in(names, pa.array(metadata.columns, names.type)), -1).to_numpy()
     panel_of_row = np.repeat(np.array(panels), [block[k].total for k in panels])
     file, line = column["file"].to_numpy(), column["row"].to_numpy()
     rows = Rows(panel_of_row, file, line, symbol, names, column["date"], column["price"])
@@ -128,7 +128,8 @@ def _parse(
                 where = source.at(int(rows.file[row]), int(rows.line[row]))
                 reasons[int(panel)] = f"{where}: {describe(row)}"
 
-    present = np.zeros((len(block), len(metadata.symbols) + 1), dtype=bool)
+    N, columns = len(metadata.symbols), metadata.columns
+    present = np.zeros((len(block), len(columns) + 1), dtype=bool)
     present[rows.panel, rows.symbol] = True  # the last column: other symbols
 
     def absent_symbols(row: int) -> str:
@@ -137,7 +138,7 @@ def _parse(
         return f"expected rows of {summarize_names(absent)}; got {summarize_names(map(repr, own))}"
 
     reject(_is_null(rows.names), lambda row: "expected a symbol; got none")
-    reject(np.asarray(~present[rows.panel, :-1].all(axis=1)), absent_symbols)
+    reject(np.asarray(~present[rows.panel, :N].all(axis=1)), absent_symbols)
     totals = np.bincount(rows.panel, minlength=len(block))
     rows = rows.take(np.flatnonzero(rows.symbol >= 0))
     ignored = totals - np.bincount(rows.panel, minlength=len(block))
@@ -166,19 +167,22 @@ def _parse(
 
     good = np.flatnonzero(~np.isin(rows.panel, list(reasons)))
     rows, days, prices = rows.take(good), days[good], prices[good]
-    span, N = last - first + 1, len(metadata.symbols)
+    span, C = last - first + 1, len(columns)
     keys, day_row = np.unique(rows.panel * span + days - first, return_inverse=True)
-    cells = day_row * N + rows.symbol
+    cells = day_row * C + rows.symbol
     repeated = np.ones(len(cells), dtype=bool)
     repeated[np.unique(cells, return_index=True)[1]] = False
 
     def second_price(row: int) -> str:
-        symbol, day = metadata.symbols[rows.symbol[row]], np.datetime64(int(days[row]), "D")
+        symbol, day = columns[rows.symbol[row]], np.datetime64(int(days[row]), "D")
         return f"expected one price of {symbol} on {day}; got {prices[row]:g} as another one"
 
     reject(repeated, second_price)
-    matrix = np.full((len(keys), N), np.nan)
+    matrix = np.full((len(keys), C), np.nan)
     matrix[day_row, rows.symbol] = prices
+    if metadata.references:  # a day on which only references have a row is none of the panel
+        own_day = np.bincount(day_row, rows.symbol < N, len(keys)) > 0
+        keys, matrix = keys[own_day], matrix[own_day]
     starts = np.searchsorted(keys, np.arange(len(block) + 1) * span)
     result = {}
     for k, (start, end) in enumerate(pairwise(starts)):
@@ -192,7 +196,7 @@ def _parse(
             with operation("batch"):
                 check_frequency(own, metadata.frequency)
                 check_not_future(own, metadata.frequency)
-            check_warmup(torch.from_numpy(panel.prices), metadata.symbols, metadata.warmup)
+            check_warmup(torch.from_numpy(panel.prices[:, :N]), metadata.symbols, metadata.warmup)
             result[k] = panel
         except ValueError as error:
             reasons[k] = str(error)

@@ -115,7 +115,7 @@ def run(
         if not is_panel_table(panels):
             with operation("batch"):
                 panel, metadata = to_panel(source), artifact.metadata
-            panels = align_panel(panel, metadata.symbols, metadata.contracts, metadata.frequency)
+            panels = align_panel(panel, metadata.symbols, metadata.contracts, metadata.frequency, metadata.references)
         with _readable_errors(source):
             table = open_source(connection, panels, source)
         new = _new_run(artifact, table, part)

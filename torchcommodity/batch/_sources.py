@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+import torch
 
 from torchcommodity.batch._duckdb import sql_name, sql_text
 from torchcommodity.data import LongFormat, Panel, local_copy, parse_table_name, public_address, summarize_names
@@ -111,13 +112,17 @@ def open_source(connection: Any, source: str | os.PathLike[str] | Panel, address
 
 
 def _open_panel(connection: Any, panel: Panel) -> PanelTable:
-    T, N = len(panel), len(panel.symbols)
-    prices = panel.values.plain().numpy()
-    digest = hashlib.sha256(repr((panel.symbols, panel.dates.tolist())).encode() + prices.tobytes())
+    symbols, values = panel.symbols, panel.values.plain()
+    if panel.references is not None:
+        symbols += panel.references.symbols
+        values = torch.cat([values, panel.references.values.plain()], 1)
+    T, N = values.shape
+    prices = values.numpy()
+    digest = hashlib.sha256(repr((symbols, panel.dates.tolist())).encode() + prices.tobytes())
     columns = {
         "panel": np.repeat("panel", T * N),
         "date": np.repeat(panel.dates, N),
-        "symbol": np.tile(np.array(panel.symbols, dtype=object), T),
+        "symbol": np.tile(np.array(symbols, dtype=object), T),
         "price": prices.ravel(),
         "file": np.zeros(T * N),
         "row": np.repeat(np.arange(1, T + 1), N),

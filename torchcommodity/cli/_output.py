@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from torchcommodity.data import Finding, Panel
-    from torchcommodity.forecast import BacktestSummary, Calendar, Forecast
+    from torchcommodity.forecast import BacktestSummary, Calendar, Forecast, Location
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 MAX_LEVELS = 7  # printed if a forecast has no more, else those of `LEVELS`
@@ -83,8 +83,8 @@ def print_written(screen: Console, *paths: Path) -> None:
     print_line(screen, f"Wrote {', '.join(map(str, paths))}")
 
 
-def print_forecast(screen: Console, forecast: "Forecast") -> None:
-    """Print a table of price quantiles for each of the first `MAX_ROWS` symbols."""
+def print_forecast(screen: Console, forecast: "Forecast", location: "Location | None" = None) -> None:
+    """Print a table of price quantiles for each of the first `MAX_ROWS` symbols, and what moves its median."""
     from torchcommodity.report import format_price
 
     few = len(forecast.levels) <= MAX_LEVELS
@@ -102,6 +102,8 @@ def print_forecast(screen: Console, forecast: "Forecast") -> None:
         ]
         last = f"{format_price(forecast.last[n].item())}{f' {unit}' if unit else ''}"
         screen.print(table(f"{symbol}: {last} on {origin}", heads, rows, (0, 1)))
+        if location is not None:
+            print_line(screen, f"Median, {location.sentence(symbol)}.\n")
     if (more := len(forecast.symbols) - MAX_ROWS) > 0:
         screen.print(f"and {more} more symbols; --out writes all of them")
 

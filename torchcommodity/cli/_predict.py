@@ -30,15 +30,15 @@ def predict(
     panel = prices.read()
     output.print_read_as(screen, panel)
     output.print_findings(screen, [f for f in panel.findings if f.symbol in ("", *forecaster.symbols)])
-    source = covariates.read()
+    source, location = covariates.read(), None
     if isinstance(forecaster, Forecaster):
-        forecast = forecaster.predict(panel, source)
+        forecast, location = forecaster.predict(panel, source), forecaster.location(panel, source)
     elif source is not None:
         raise ValueError("--covariates: expected a fitted model (.safetensors); got an exported one, which takes none")
     else:
         forecast = forecaster.predict(panel)
     output.print_findings(screen, [f for f in forecast.findings if f not in panel.findings])
-    output.print_forecast(screen, forecast)
+    output.print_forecast(screen, forecast, location)
     if out is not None:
         output.write_table(forecast.to_pandas(), out)
         output.print_written(screen, out)

@@ -90,6 +90,15 @@ CurveFile = Annotated[
         help="Closes of nearby contracts: a file date,symbol,nth,close, or eia: (to April 2024, key in EIA_API_KEY)",
     ),
 ]
+References = Annotated[
+    str | None,
+    typer.Option(
+        "--references",
+        metavar="A,B",
+        help="Prices that help to forecast the others: symbols of --data, a file, or embedded; default: those that "
+        "the embedded prices have; none: no references",
+    ),
+]
 Publisher = Annotated[
     str | None, typer.Option("--publisher", metavar="NAME", help="Publisher of a file without a column source")
 ]
@@ -102,6 +111,12 @@ AsOf = Annotated[
         help="Read store:NAME as it stood at the end of this day, or at this time, UTC",
     ),
 ]
+
+
+def is_source(references: str) -> bool:
+    """Whether `--references` is a source or none, not names of symbols of `--data`."""
+    special = references in ("embedded", "monthly", "none") or references.startswith(PREFIXES)
+    return special or os.path.exists(references)
 
 
 @dataclass(frozen=True)
@@ -156,12 +171,20 @@ class Prices:
     data: Data = "embedded"
     symbols: Symbols = None
     contracts: Contracts = None
+    references: References = None
     curve: CurveFile = None
     source_options: SourceOptions = DETECTED
 
     def read(self) -> "Panel":
         """The panel of these options."""
-        return read_prices(self.data, self.symbols, self.contracts, self.curve, options=self.source_options)
+        return read_prices(
+            self.data,
+            self.symbols,
+            self.contracts,
+            self.curve,
+            references=self.references,
+            options=self.source_options,
+        )
 
 
 @dataclass(frozen=True)
@@ -169,12 +192,15 @@ class NewPrices:
     """The prices that a fitted model is applied to; it names symbols and contracts itself."""
 
     data: Data = "embedded"
+    references: References = None
     curve: CurveFile = None
     source_options: SourceOptions = DETECTED
 
     def read(self, symbols: str | None = None) -> "Panel":
         """The panel of these options."""
-        return read_prices(self.data, symbols, curve=self.curve, options=self.source_options)
+        return read_prices(
+            self.data, symbols, curve=self.curve, references=self.references, options=self.source_options
+        )
 
 
 def read_prices(
@@ -183,14 +209,21 @@ def read_prices(
     contracts: str | None = None,
     curve: str | None = None,
     publisher: str | None = None,
+    references: str | None = None,
     options: SourceOptions = DETECTED,
 ) -> "Panel":
-    """Read a source as `--symbols`, `--contracts`, `--curve`, `--publisher` and the other options say."""
-    from torchcommodity.data import NOT_STATED, eia_curve, read, read_curve
+    """Read a source as `--symbols`, `--contracts`, `--curve`, `--references` and the other options say."""
+    from torchcommodity.data import NOT_STATED, add_references, eia_curve, read, read_curve
 
     names = None if symbols is None else parse_names(symbols)
     codes = None if contracts is None else parse_contracts(contracts)
+    others = [] if references is None or is_source(references) else parse_names(references)
+    names = None if names is None else list(dict.fromkeys([*names, *others]))
     panel = read(source, names, contracts=codes, publisher=publisher or NOT_STATED, **asdict(options))
+    if references == "none":
+        panel = panel.with_references(None)
+    elif references is not None:
+        panel = add_references(panel, others or references)
     if curve == "eia:":
         return panel.with_curve(eia_curve(dict(zip(panel.symbols, panel.contracts))))
     return panel if curve is None else panel.with_curve(read_curve(curve))

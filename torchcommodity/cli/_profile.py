@@ -121,7 +121,9 @@ def _fitted_model(path: Path, prices: NewPrices, rows: int, batch: int) -> "tupl
     forecaster = Forecaster.load(path)
     with operation("profile"):
         check_no_extra_terms(forecaster.model.har.config, "profile a forecaster fitted without them")
-    inputs = model_inputs(forecaster.align_panel(prices.read(",".join(forecaster.symbols))), forecaster.horizons[-1])
+    symbols = None if forecaster.references else ",".join(forecaster.symbols)
+    panel = forecaster.align_panel(prices.read(symbols))
+    inputs = model_inputs(panel, forecaster.horizons[-1], references=forecaster.references)
     return forecaster, [benchmark_inputs(inputs, rows, batch, forecaster.horizons[-1])]
 
 

@@ -103,7 +103,7 @@ def _positions(forecast: "Forecast", level: float) -> "pd.DataFrame":
 
 
 def _portfolio(simulation: "Simulation", weights: dict[str, float], level: float) -> "pd.DataFrame":
-    """One row per horizon; gaps at contract rolls are not earned."""
+    """One row per horizon; gaps at contract rolls are not earned, and no position is expected to earn a location."""
     import pandas as pd
     import torch
 
@@ -113,7 +113,7 @@ def _portfolio(simulation: "Simulation", weights: dict[str, float], level: float
         expected = ", ".join(simulation.symbols)
         raise ValueError(f"--weights: expected symbols of the model, {expected}; got {', '.join(unknown)}")
     positions = torch.tensor([weights.get(symbol, 0.0) for symbol in simulation.symbols], dtype=torch.float64)
-    earned = simulation.log_returns.plain() - simulation.roll_gaps
+    earned = simulation.log_returns.plain() - simulation.roll_gaps - simulation.location
     returns = [holding_returns(earned[:, :horizon], positions) for horizon in simulation.forecast.horizons]
     table: pd.DataFrame = pd.DataFrame(
         {

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from torchcommodity.data._core.contracts import find_product as find_product
     from torchcommodity.data._core.contracts import get_contract as get_contract
     from torchcommodity.data._core.curve import Curve as Curve
+    from torchcommodity.data._core.date_checks import check_daily as check_daily
+    from torchcommodity.data._core.date_checks import check_frequency as check_frequency
+    from torchcommodity.data._core.date_checks import check_not_future as check_not_future
     from torchcommodity.data._core.errors import TREATMENTS as TREATMENTS
     from torchcommodity.data._core.errors import DataError as DataError
     from torchcommodity.data._core.errors import Finding as Finding
@@ -38,9 +41,6 @@ if TYPE_CHECKING:
     from torchcommodity.data._core.horizons import horizon_rows as horizon_rows
     from torchcommodity.data._core.horizons import horizon_unit as horizon_unit
     from torchcommodity.data._core.panel import Panel as Panel
-    from torchcommodity.data._core.panel import check_daily as check_daily
-    from torchcommodity.data._core.panel import check_frequency as check_frequency
-    from torchcommodity.data._core.panel import check_not_future as check_not_future
     from torchcommodity.data._core.prices import expected_range as expected_range
     from torchcommodity.data._core.prices import overflows as overflows
     from torchcommodity.data._core.provenance import NOT_STATED as NOT_STATED
@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from torchcommodity.data._quality.training import PriceStatistics as PriceStatistics
     from torchcommodity.data._quality.training import compare_with_training as compare_with_training
     from torchcommodity.data._quality.training import price_statistics as price_statistics
+    from torchcommodity.data._read import add_references as add_references
     from torchcommodity.data._read import read as read
     from torchcommodity.data._read import read_curve as read_curve
     from torchcommodity.data._read import to_panel as to_panel
@@ -133,7 +134,8 @@ _MODULES = {
     "_core.curve": ["Curve"],
     "_core.errors": ["TREATMENTS", "DataError", "Finding", "summarize_findings", "summarize_names"],
     "_core.horizons": ["Horizon", "horizon_code", "horizon_rows", "horizon_unit"],
-    "_core.panel": ["Panel", "check_daily", "check_frequency", "check_not_future"],
+    "_core.date_checks": ["check_daily", "check_frequency", "check_not_future"],
+    "_core.panel": ["Panel"],
     "_core.prices": ["expected_range", "overflows"],
     "_core.provenance": ["NOT_STATED", "Provenance", "equity_indices", "printable", "symbol_problem", "utc_now"],
     "_core.rolls": ["roll_days", "roll_months"],
@@ -145,7 +147,7 @@ _MODULES = {
     "_covariates.covariates": ["CovariateCheck", "Covariates", "KnownValues"],
     "_quality.inspect": ["inspect", "inspect_prices"],
     "_quality.training": ["PriceStatistics", "compare_with_training", "price_statistics"],
-    "_read": ["read", "read_curve", "to_panel"],
+    "_read": ["add_references", "read", "read_curve", "to_panel"],
     "_sources.bars": ["Bars", "read_bars"],
     "_sources.embedded": ["embedded", "embedded_symbols", "product_name"],
     "_sources.files": ["cache_dir", "store_path", "write_atomic", "write_files_atomic"],

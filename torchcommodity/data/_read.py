@@ -25,7 +25,7 @@ from torchcommodity.data._core.errors import DataError
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.provenance import NOT_STATED, Provenance, check_several, drop_origin_findings
 from torchcommodity.data._sources.build import apply_records, assemble, build_grid
-from torchcommodity.data._sources.embedded import embedded
+from torchcommodity.data._sources.embedded import embedded, embedded_symbols
 from torchcommodity.data._sources.publishers import eia, fred
 from torchcommodity.data._sources.read_arguments import ReadArguments, ReadOptions, unpack_keywords
 from torchcommodity.data._sources.roles import assign_roles
@@ -223,6 +223,33 @@ def to_panel(
         records = tuple(provenance)
         panel = replace(panel, provenance=records, findings=drop_origin_findings(panel.findings, records))
     return panel if symbols is None else panel.select(symbols)
+
+
+def add_references(panel: Panel, references: Any = None) -> Panel:
+    """A panel with prices that help to forecast its own, and are not forecast; see `Panel.with_references`.
+
+    Args:
+        panel: prices.
+        references: a list of symbols of the panel, which leave it; or anything that `to_panel` takes, of which the
+            symbols and dates of the panel are left out and kept. "embedded": all prices that ship with the package, of
+            the frequency of the panel. None: only those that the panel has.
+
+    Raises:
+        DataError: an unknown symbol; no further symbol, or no date in common.
+
+    >>> from torchcommodity import data
+    >>> add_references(data.embedded(["WTI"]), "embedded")
+    Panel(10226 dates 1986-01-02 to 2026-08-18, 1 symbol: WTI; 11 references: BRENT, GASOLINE_NYH and 9 more)
+    """
+    if references is None:
+        return panel
+    if isinstance(references, (list, tuple, set)):
+        return panel.with_references(references)
+    if isinstance(references, str) and references == "embedded":
+        if panel.frequency == "weekly":
+            raise DataError(f"{current_operation()}: references must be weekly, as the prices; got 'embedded'")
+        return panel.with_references(embedded(embedded_symbols(panel.frequency), frequency=panel.frequency))
+    return panel.with_references(to_panel(references))
 
 
 def panel_of_table(table: Table, options: ReadOptions) -> Panel:

@@ -2,6 +2,7 @@
 
 from torchcommodity._choices import ArtifactFormat as Format
 from torchcommodity.export._artifact import Artifact as Artifact
+from torchcommodity.export._artifact import panel_inputs as panel_inputs
 from torchcommodity.export._export import export as export
 from torchcommodity.export._export_program import RawPriceForecaster as RawPriceForecaster
 from torchcommodity.export._metadata import Metadata as Metadata
@@ -14,4 +15,5 @@ __all__ = [
     "RawPriceForecaster",
     "export",
     "make_metadata",
+    "panel_inputs",
 ]

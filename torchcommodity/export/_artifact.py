@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchcommodity.data import compare_with_training, to_panel
+from torchcommodity.data import Panel, add_references, compare_with_training, to_panel
 from torchcommodity.export._checksum import verify
 from torchcommodity.export._compatibility import (
     CPU,
@@ -22,9 +22,9 @@ from torchcommodity.export._compatibility import (
 from torchcommodity.export._export_program import RawPriceForecaster
 from torchcommodity.export._formats import aoti, onnx, pt2
 from torchcommodity.export._metadata import Metadata, make_metadata, parse_metadata
-from torchcommodity.forecast import Forecast, Forecaster, align_panel, check_warmup
+from torchcommodity.forecast import Forecast, Forecaster, align_panel, check_warmup, reference_findings
 from torchcommodity.opkit.arguments import operation
-from torchcommodity.training import one_thread, resolve_device
+from torchcommodity.training import one_thread, reference_prices, resolve_device
 
 ZIP_MAGIC = b"PK\x03\x04"
 
@@ -117,8 +117,8 @@ class Artifact:
         """Quantiles (B, H, N, Q) float64 of the cumulative log-return after the last row.
 
         Args:
-            prices: (B, T, N) float64 in `metadata.units`, columns in the order of `metadata.symbols`. NaN is missing;
-                zero and negative prices count as missing, as in training.
+            prices: (B, T, N + R) float64, the columns of `metadata.columns`: symbols in `metadata.units`, then
+                references. NaN is missing; zero and negative prices count as missing, as in training.
             days: (B, T) int64, days since 1970-01-01, strictly increasing along T; rows are trading days.
 
         A symbol with at most `metadata.warmup` positive prices is NaN. The forecast starts from its last positive
@@ -136,11 +136,12 @@ class Artifact:
 
     @operation("predict")
     @one_thread()
-    def predict(self, prices: Any) -> Forecast:
+    def predict(self, prices: Any, references: Any = None) -> Forecast:
         """Forecast from the last row of `prices`, as `Forecaster.predict` does; in `pt2` format, the same bits.
 
         Args:
             prices: anything that `data.to_panel` takes, with at least the symbols of the artifact.
+            references: prices of the references of the artifact, as for `Forecaster.predict`.
 
         Raises:
             TypeError: `prices` has another type.
@@ -155,15 +156,15 @@ class Artifact:
             Forecast(WTI; from 2019-01-03; horizons 5, 21, 63, 126; 19 levels)
         """
         metadata = self.metadata
-        panel = to_panel(prices)
-        panel = align_panel(panel, metadata.symbols, metadata.contracts, metadata.frequency)
-        values, days = panel.values.plain().detach(), torch.from_numpy(panel.dates.astype(np.int64))
+        panel = add_references(to_panel(prices), references)
+        panel = align_panel(panel, metadata.symbols, metadata.contracts, metadata.frequency, metadata.references)
         try:
-            check_warmup(values, panel.symbols, metadata.warmup)
-            log_returns = self(values[None], days[None])[0]
+            check_warmup(panel.values.plain(), panel.symbols, metadata.warmup)
+            log_returns = self(*panel_inputs(metadata, panel))[0]
         except ValueError as error:
             raise ValueError(f"predict: {error}") from None
-        panel = replace(panel, findings=(*panel.findings, *compare_with_training(panel, metadata.training_prices)))
+        findings = (*compare_with_training(panel, metadata.training_prices), *reference_findings(panel))
+        panel = replace(panel, findings=(*panel.findings, *findings))
         return Forecast.from_log_returns(panel, metadata.horizons, metadata.levels, log_returns)
 
     @property
@@ -172,14 +173,22 @@ class Artifact:
         return self.metadata.symbols
 
 
+def panel_inputs(metadata: Metadata, panel: Panel) -> tuple[Tensor, Tensor]:  # (1, T, N + R), (1, T)
+    """Arguments of an artifact from an aligned panel: prices of symbols and references, and days."""
+    prices = panel.values.plain().detach()
+    if metadata.references:
+        prices = torch.cat([prices, reference_prices(panel, metadata.references)], 1)
+    return prices[None], torch.from_numpy(panel.dates.astype(np.int64))[None]
+
+
 def check_inputs(metadata: Metadata, prices: Tensor, days: Tensor) -> None:
     """Raise ValueError or TypeError for inputs for which the graph would return wrong results."""
     if prices.dtype != torch.float64 or days.dtype != torch.int64:
         raise TypeError(f"artifact: prices must be float64 and days int64; got {prices.dtype} and {days.dtype}")
-    N = len(metadata.symbols)
+    N = len(metadata.columns)
     if prices.dim() != 3 or prices.shape[2] != N or days.shape != prices.shape[:2] or 0 in prices.shape:
         got = f"{tuple(prices.shape)} and {tuple(days.shape)}"
-        raise ValueError(f"artifact: prices must be (B, T, N) with N={N} and days (B, T), not empty; got {got}")
+        raise ValueError(f"artifact: prices must be (B, T, N) with N={N} columns and days (B, T), not empty; got {got}")
     if prices.shape[1] < metadata.min_rows:
         raise ValueError(f"artifact: prices must have at least {metadata.min_rows} rows; got {prices.shape[1]}")
     if torch.isinf(prices).any():

@@ -11,8 +11,9 @@ from torchcommodity.forecast import Forecaster
 
 
 class RawPriceForecaster(nn.Module):
-    """The forecaster's model with its roll months: prices (B, T, N) and days (B, T) to quantiles (B, H, N, Q).
+    """The forecaster's model with its roll months: prices (B, T, N + R) and days (B, T) to quantiles (B, H, N, Q).
 
+    The columns are the N symbols of the forecaster, then its R references.
     The result equals that of `forecast.predict` bit for bit, because both call the same model with the same rolls.
     """
 
@@ -31,13 +32,14 @@ class RawPriceForecaster(nn.Module):
                 f"calendar of the graph counts trading days; got {', '.join(filter(None, forecaster.contracts))}"
             )
         self.calendar = RollMonths(forecaster.contracts, forecaster.horizons[-1]) if has_rolls else None
-        self.assets = len(forecaster.symbols)
+        self.assets, self.references = len(forecaster.symbols), len(forecaster.references)
         self.day_range = day_range(calendar_range(forecaster.contracts))
 
-    def forward(self, prices: Tensor, days: Tensor) -> Tensor:  # (B, T, N), (B, T) int64 -> (B, H, N, Q)
+    def forward(self, prices: Tensor, days: Tensor) -> Tensor:  # (B, T, N + R), (B, T) int64 -> (B, H, N, Q)
         first, last = self.day_range
         rolls = None if self.calendar is None else self.calendar(days.clamp(first, last))
-        quantiles: Tensor = self.model(prices, rolls)
+        symbols, references = prices[..., : self.assets], prices[..., self.assets :] if self.references else None
+        quantiles: Tensor = self.model(symbols, rolls, None, None, references, days)
         # `Artifact` raises an error for these inputs; a program that calls the graph itself must not get numbers
         valid = (days.diff(dim=1) > 0).all(1) & (days[:, 0] >= first) & (days[:, -1] <= last)
         valid = valid & ~prices.isinf().flatten(1).any(1)
@@ -45,7 +47,8 @@ class RawPriceForecaster(nn.Module):
 
     def sample_inputs(self, batch: int, rows: int) -> tuple[Tensor, Tensor]:
         """Prices of a regular wave, to trace and compare graphs; days from 2020-01-01 on."""
-        phase = torch.arange(batch * rows * self.assets, dtype=torch.double).reshape(batch, rows, self.assets)
+        columns = self.assets + self.references
+        phase = torch.arange(batch * rows * columns, dtype=torch.double).reshape(batch, rows, columns)
         return 50 + 5 * torch.sin(phase), torch.arange(18262, 18262 + rows).repeat(batch, 1)
 
 

@@ -24,7 +24,7 @@ class Metadata:
 
     Args:
         format: `pt2`, `aoti` or `onnx`.
-        symbols: N names, the columns of the prices in order.
+        symbols: N names of the forecast prices, the first columns of the prices in order.
         units: N units of the prices; "" if unknown.
         contracts: N product codes whose rolls the graph includes; None = spot.
         horizons: H numbers of rows ahead.
@@ -41,6 +41,7 @@ class Metadata:
         frequency: of the prices: what a row is. A file without it is for daily prices.
         training_prices: range, last price and largest move of each symbol in training, to compare later prices with. A
             file of an earlier version has none.
+        references: R names of prices that help to forecast, the last columns of the prices in order.
     """
 
     format: ArtifactFormat
@@ -60,6 +61,12 @@ class Metadata:
     sha256: str = ""
     frequency: Frequency = "daily"
     training_prices: tuple[PriceStatistics, ...] = ()
+    references: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns of the prices: symbols, then references."""
+        return self.symbols + self.references
 
     @property
     def min_rows(self) -> int:
@@ -107,6 +114,7 @@ def make_metadata(forecaster: Forecaster, format: ArtifactFormat) -> Metadata:
         torch=torch.__version__,
         frequency=forecaster.frequency,
         training_prices=forecaster.record.prices,
+        references=forecaster.references,
     )
 
 

@@ -31,7 +31,9 @@ from torchcommodity.forecast._forecaster import predict as predict
 from torchcommodity.forecast._forecaster_file import FitRecord as FitRecord
 from torchcommodity.forecast._history import align_panel as align_panel
 from torchcommodity.forecast._history import check_warmup as check_warmup
+from torchcommodity.forecast._history import ended_references as ended_references
 from torchcommodity.forecast._history import last_prices as last_prices
+from torchcommodity.forecast._history import reference_findings as reference_findings
 from torchcommodity.forecast._intervals import Coverage as Coverage
 from torchcommodity.forecast._intervals import Interval as Interval
 from torchcommodity.forecast._intervals import count_independent as count_independent
@@ -40,6 +42,8 @@ from torchcommodity.forecast._intervals import interval_name as interval_name
 from torchcommodity.forecast._intervals import intervals as intervals
 from torchcommodity.forecast._intervals import level_index as level_index
 from torchcommodity.forecast._intervals import main_interval as main_interval
+from torchcommodity.forecast._location import Location as Location
+from torchcommodity.forecast._location import LocationPart as LocationPart
 from torchcommodity.forecast._outlook import STALE_DAYS as STALE_DAYS
 from torchcommodity.forecast._outlook import Outlook as Outlook
 from torchcommodity.forecast._outlook import OutlookRange as OutlookRange
@@ -74,6 +78,8 @@ __all__ = [
     "Forecast",
     "Forecaster",
     "Interval",
+    "Location",
+    "LocationPart",
     "Outlook",
     "OutlookRange",
     "OutlookRow",
@@ -98,6 +104,7 @@ __all__ = [
     "count_independent",
     "data_hash",
     "diebold_mariano",
+    "ended_references",
     "fan_chart",
     "fit",
     "horizon_name",
@@ -114,6 +121,7 @@ __all__ = [
     "predict",
     "pretrained",
     "previous_forecast",
+    "reference_findings",
     "score",
     "statistical",
     "summarize",

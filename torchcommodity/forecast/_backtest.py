@@ -8,6 +8,7 @@ import torch
 
 from torchcommodity.data import (
     Horizon,
+    add_references,
     calendar_years,
     check_not_synthetic,
     target_rows,
@@ -51,6 +52,7 @@ def backtest(
     levels: Iterable[float] | None = None,
     symmetry: float | None = None,
     covariates: VarianceSource | None = None,
+    references: Any = None,
     first_year: int | None = None,
     refit_network: int = 2,
     seed: int = 0,
@@ -72,6 +74,7 @@ def backtest(
         symmetry: share of the past drift removed from the quantiles, in [0, 1]; 0 keeps the drift, as an equity index
             needs. Default: that of `config`.
         covariates: as for `fit`. The model without them is one more row of the result, `training.WITHOUT_COVARIATES`.
+        references: as for `fit`.
         first_year: first test year; by default the last seven years are tested, twenty of monthly prices, or fewer in a
             short panel.
         refit_network: years between trainings of the network.
@@ -94,8 +97,9 @@ def backtest(
         >>> backtest(wti, first_year=2016)
         Backtest(har-garch, WTI; 252 origins 2016-01-04 to 2016-12-30; horizons 5, 21, 63, 126; 6 models)
     """
-    panel = to_panel(prices).drop_empty_rows()
+    panel = add_references(to_panel(prices), references).drop_empty_rows()
     check_not_synthetic(panel)
+    check_not_synthetic(panel.references)
     config = add_extra_terms(check_config(config, panel, horizons, levels, symmetry), covariates)
     if refit_network < 1:
         raise ValueError(f"backtest: refit_network must be at least 1; got {refit_network}")
@@ -104,7 +108,7 @@ def backtest(
     blocks = _test_blocks(panel.dates, first_year, config.model.har)
     check_past(panel, config.model.har, rows=blocks[0].start)
     extra = covariate_variances(panel, config.model.har, covariates)
-    inputs = model_inputs(panel, config.model.har.horizons[-1], extra)
+    inputs = model_inputs(panel, config.model.har.horizons[-1], extra, config.model.har.references)
     years = [(str(panel.dates[test.start])[:4], test) for test in blocks]
     folds = [
         Fold(inputs.before(part[-1][1].stop), dict(part), config, seed, baselines)

@@ -191,7 +191,7 @@ def cache_key(panel: Panel, config: FitConfig, seed: int, purpose: str, covariat
 
 
 def data_hash(panel: Panel) -> str:
-    """sha256 of prices, dates, symbols, contracts, averages, curve and deliveries; provenance is ignored."""
+    """sha256 of prices, dates, symbols, contracts, averages, curve, deliveries and references, not of provenance."""
     averages = [panel.averages] if any(panel.averages) else []
     digest = hashlib.sha256(json.dumps([panel.symbols, panel.contracts, *averages, *map(str, panel.dates)]).encode())
     for values in (panel.values, panel.curve):
@@ -199,6 +199,8 @@ def data_hash(panel: Panel) -> str:
             digest.update(values.plain().numpy().tobytes())
     if panel.deliveries is not None:
         digest.update(panel.deliveries.tobytes())
+    if panel.references is not None:
+        digest.update(data_hash(panel.references).encode())
     return digest.hexdigest()
 
 

@@ -10,6 +10,7 @@ from torchcommodity.data import (
     Covariates,
     Horizon,
     Panel,
+    add_references,
     check_not_synthetic,
     equity_indices,
     price_statistics,
@@ -18,7 +19,7 @@ from torchcommodity.data import (
 )
 from torchcommodity.forecast._forecaster import Forecaster
 from torchcommodity.forecast._forecaster_file import FitRecord
-from torchcommodity.models import build_model, model_name
+from torchcommodity.models import HarNetwork, build_model, model_name
 from torchcommodity.opkit.arguments import operation
 from torchcommodity.training import (
     FitConfig,
@@ -50,6 +51,7 @@ def fit(
     levels: Iterable[float] | None = None,
     symmetry: float | None = None,
     covariates: VarianceSource | None = None,
+    references: Any = None,
     seed: int = 0,
     progress: Progress | None = None,
     checkpoint: Path | None = None,
@@ -70,6 +72,8 @@ def fit(
             needs. Default: that of `config`.
         covariates: `data.Covariates`, each column of which adds a term to the variance, from what was published by each
             row; or an object with the same `terms`, `ratios` and `variances`, see `training.VarianceSource`.
+        references: prices that help to forecast the others and are not forecast, see `data.add_references`: names of
+            symbols of `prices`, other prices, or "embedded". A panel may have its own, as `data.embedded()` has.
         seed: random seed for initialization and shuffling; the same seed gives the same bits on the CPU.
         progress: called as progress(done, total, description) while the network is trained.
         checkpoint: checkpoint file of the training. The same call resumes an interrupted training, with the same bits
@@ -94,15 +98,16 @@ def fit(
         >>> fit(data.embedded(["WTI"]).between("2012-01-01", "2018-12-31"))
         Forecaster(har-garch, WTI; fitted 2012-01-03 to 2018-12-28, 1,759 rows; horizons 5, 21, 63, 126)
     """
-    panel = to_panel(prices).drop_empty_rows()
+    panel = add_references(to_panel(prices), references).drop_empty_rows()
     check_not_synthetic(panel)
+    check_not_synthetic(panel.references)
     panel = panel if through is None else panel.between(None, through)
     config = add_extra_terms(check_config(config, panel, horizons, levels, symmetry), covariates)
     resolve_device(config.train.device)  # also for a model without a network, which trains nothing
     check_history(panel, config.model.har)
     check_past(panel, config.model.har, rows=len(panel))
     extra = covariate_variances(panel, config.model.har, covariates)
-    inputs = model_inputs(panel, config.model.har.horizons[-1], extra)
+    inputs = model_inputs(panel, config.model.har.horizons[-1], extra, config.model.har.references)
     model = build_model(config.model, len(panel.symbols), seed)
     options = RunOptions(progress, checkpoint, checkpoint_seconds, tensorboard)
     result = train(model, inputs, config.train, config.symmetry, seed, options)
@@ -115,7 +120,7 @@ def fit(
         epoch=result.epoch,
         corrected=result.corrected,
         validation=result.validation,
-        note="; ".join(_notes(panel, config, covariates, result.note if network_parameters(model) else None)),
+        note="; ".join(_notes(panel, model, config, covariates, result.note if network_parameters(model) else None)),
         curve=inputs.curve is not None,
         own_rolls=panel.has_own_rolls,
         settings=to_toml(config),
@@ -127,10 +132,18 @@ def fit(
     return Forecaster(model, panel.symbols, record, panel.contracts, sources)
 
 
-def _notes(panel: Panel, config: FitConfig, covariates: VarianceSource | None, training: str | None) -> Iterator[str]:
+def _notes(
+    panel: Panel, model: HarNetwork, config: FitConfig, covariates: VarianceSource | None, training: str | None
+) -> Iterator[str]:
     count = f"{len(panel.symbols)} symbol{'s' * (len(panel.symbols) > 1)}"
     note = f"Fitted {model_name(config.model).upper()} on {count}, {panel.dates[0]} to {panel.dates[-1]}"
     yield note if covariates is None else f"{note}, with {summarize_names(covariates.terms)}"
+    if references := model.har.config.references:
+        location, N = model.har.location, len(panel.symbols)
+        pairs = None if location is None else location.pairs
+        used = [] if pairs is None else sorted({int(j) - N for j in pairs[:, 1] if j >= N})
+        names = f": {summarize_names([references[j] for j in used])}" if used else ""
+        yield f"{len(used)} of {len(references)} references related{names}"
     if training is not None:
         yield training
     if config.symmetry and (indices := equity_indices(panel.symbols)):

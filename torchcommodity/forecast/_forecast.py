@@ -11,7 +11,7 @@ import numpy as np
 from torch import Tensor
 
 from torchcommodity.charts import Chart, plotly_figure, symbol_index
-from torchcommodity.data import Finding, Panel, summarize_names
+from torchcommodity.data import Finding, Horizon, Panel, horizon_rows, summarize_names
 from torchcommodity.forecast._calendar import Calendar, Dates, calendar
 from torchcommodity.forecast._fan_chart import Fan, draw_fan, interpolate_quantiles
 from torchcommodity.forecast._history import last_prices
@@ -129,12 +129,12 @@ class Forecast:
 
         return pl.from_pandas(self.to_pandas(layout)).with_columns(pl.col("origin", "date").cast(pl.Date))
 
-    def quantile(self, level: float, horizon: int) -> "pd.Series":
+    def quantile(self, level: float, horizon: Horizon) -> "pd.Series":
         """Forecast prices (N,) at one quantile level and horizon, as a pandas Series indexed by symbol.
 
         Args:
             level: one of `levels`.
-            horizon: one of `horizons`, in rows.
+            horizon: one of `horizons`, in rows or as a text such as "1m", see `data.horizon_rows`.
 
         Raises:
             ValueError: an unknown level or horizon.
@@ -142,8 +142,8 @@ class Forecast:
         Example:
             >>> from torchcommodity import data, forecast
             >>> wti = data.embedded(["WTI"]).between("2012-01-01", "2018-12-31")
-            >>> forecast.fit(wti).predict(wti).quantile(0.5, horizon=21).round(1).to_dict()
-            {'WTI': 45.2}
+            >>> forecast.fit(wti).predict(wti).quantile(0.5, horizon="1m").round(1).to_dict()
+            {'WTI': 44.7}
         """
         import pandas as pd
 
@@ -153,9 +153,12 @@ class Forecast:
             raise ValueError(
                 f"quantile: level must be one of {', '.join(f'{x:g}' for x in self.levels)}; got {level!r}"
             )
-        if horizon not in self.horizons:
-            raise ValueError(f"quantile: horizon must be one of {', '.join(map(str, self.horizons))}; got {horizon!r}")
-        prices = self.prices[self.horizons.index(horizon), :, matches[0]].numpy()
+        try:
+            index = self.horizons.index(*horizon_rows(horizon, self.calendar.rows))
+        except (TypeError, ValueError):
+            choices = ", ".join(map(str, self.horizons))
+            raise ValueError(f"quantile: horizon must be one of {choices}; got {horizon!r}") from None
+        prices = self.prices[index, :, matches[0]].numpy()
         series: pd.Series = pd.Series(prices, index=pd.Index(self.symbols, name="symbol"), name=f"{level:g}")
         return series
 
@@ -173,7 +176,9 @@ class Forecast:
 
     def __repr__(self) -> str:
         horizons, levels = ", ".join(map(str, self.horizons)), f"{len(self.levels)} levels"
-        return f"Forecast({summarize_names(self.symbols)}; from {self.origin}; horizons {horizons}; {levels})"
+        first, last = self.origins.min(), self.origins.max()
+        origins = f"{last}" if first == last else f"{first} to {last}, by symbol"
+        return f"Forecast({summarize_names(self.symbols)}; from {origins}; horizons {horizons}; {levels})"
 
 
 def make_fan(forecast: Forecast, n: int, rows: Sequence[int] | None = None) -> Fan:

@@ -16,6 +16,7 @@ from torchcommodity.data import (
     Horizon,
     Panel,
     SyntheticTensor,
+    add_references,
     compare_with_training,
     horizon_rows,
     row_calendar,
@@ -25,8 +26,9 @@ from torchcommodity.data import (
 )
 from torchcommodity.forecast._forecast import Forecast
 from torchcommodity.forecast._forecaster_file import FitRecord, forecaster_bytes, parse_forecaster
-from torchcommodity.forecast._history import PriceRange, align_panel
+from torchcommodity.forecast._history import PriceRange, align_panel, named_references, reference_findings
 from torchcommodity.forecast._live import LivePast, LiveState, append_rows, pack_state, unpack_state
+from torchcommodity.forecast._location import Location, explain_location
 from torchcommodity.forecast._simulation import Simulation
 from torchcommodity.models import HarGarch, HarNetwork, model_name
 from torchcommodity.opkit import Past
@@ -70,6 +72,11 @@ class Forecaster:
         return self.model.har.config.horizons
 
     @property
+    def references(self) -> tuple[str, ...]:
+        """Further symbols that help to forecast, and are not forecast."""
+        return self.model.har.config.references
+
+    @property
     def frequency(self) -> Frequency:
         """Of the prices: what a row is."""
         return self.model.har.config.frequency
@@ -109,15 +116,40 @@ class Forecaster:
     @operation("predict")
     @one_thread()
     @torch.no_grad()
-    def predict(self, prices: Any, covariates: VarianceSource | None = None) -> Forecast:
+    def predict(self, prices: Any, covariates: VarianceSource | None = None, references: Any = None) -> Forecast:
         """Forecast from the last row of `prices`; see `forecast.predict`."""
-        panel = self.align_panel(to_panel(prices))
+        panel = self.align_panel(add_references(to_panel(prices), references))
         inputs = self._inputs(panel, covariates)
         self._check_warmup(PriceRange.of(inputs.prices))
         log_returns = self.model.eval()(*inputs.to(self.device).batch())[0].cpu().to(inputs.prices.dtype)
         return Forecast.from_log_returns(
             self._with_findings(panel, covariates), self.horizons, self.levels, log_returns
         )
+
+    @operation("location")
+    @one_thread()
+    def location(self, prices: Any, covariates: VarianceSource | None = None, references: Any = None) -> Location:
+        """What moves the median from the last row of `prices`: related prices, the season, contract rolls.
+
+        Args:
+            prices: as for `predict`.
+            covariates: as for `predict`.
+            references: as for `predict`.
+
+        Returns:
+            The parts of each symbol at each horizon; printed, one sentence per symbol.
+
+        Example:
+            >>> from torchcommodity import data, forecast
+            >>> prices = data.embedded().between(None, "2018-12-31")
+            >>> print(forecast.fit(prices).location(prices).sentence("HENRY_HUB", 63))
+            3 months: season: -1.0 %
+        """
+        forecaster = self.to("cpu")
+        panel = forecaster.align_panel(add_references(to_panel(prices), references))
+        inputs = forecaster._inputs(panel, covariates)
+        forecaster._check_warmup(PriceRange.of(inputs.prices))
+        return explain_location(forecaster.model.har, inputs, self.symbols, self.references)
 
     @operation("simulate")
     @one_thread()
@@ -128,6 +160,7 @@ class Forecaster:
         paths: int = 1000,
         *,
         covariates: VarianceSource | None = None,
+        references: Any = None,
         horizon: Horizon | None = None,
         seed: int = 0,
     ) -> Simulation:
@@ -149,6 +182,7 @@ class Forecaster:
             prices: as for `predict`.
             paths: P, number of paths. The margins are matched over at least 1000 paths, of which these are the first.
             covariates: as for `predict`; they enter the margins.
+            references: as for `predict`; they enter the margins.
             horizon: T, rows per path, or a text such as "2w", up to the longest horizon of the forecaster, the default.
             seed: random seed.
 
@@ -180,7 +214,7 @@ class Forecaster:
         check_integer("simulate", 1, paths=paths)
         check_integer("simulate", 0, maximum=2**63 - 1, seed=seed)
         forecaster = self.to("cpu")
-        panel = forecaster.align_panel(to_panel(prices))
+        panel = forecaster.align_panel(add_references(to_panel(prices), references))
         rows = longest = self.horizons[-1]
         if horizon is not None:
             try:
@@ -193,27 +227,29 @@ class Forecaster:
         forecast = forecaster.predict(panel, covariates)
         simulated = filtered_historical_simulation(
             forecaster.model.har,
-            model_inputs(panel, longest),
+            model_inputs(panel, longest, references=self.references),
             forecast.log_returns,
             rows=rows,
             paths=paths,
             seed=seed,
         )
         values = SyntheticTensor(forecast.last * simulated.log_returns.exp())
-        return Simulation(forecast, values, simulated.roll_gaps, seed, simulated.block, simulated.residual_rows)
+        expected = simulated.roll_gaps, simulated.location
+        return Simulation(forecast, values, *expected, seed, simulated.block, simulated.residual_rows)
 
     @operation("start")
     @one_thread()
     @torch.no_grad()
-    def start(self, prices: Any, covariates: VarianceSource | None = None) -> LiveState:
+    def start(self, prices: Any, covariates: VarianceSource | None = None, references: Any = None) -> LiveState:
         """The state after the rows of `prices`, a dict of tensors, for forecasts row by row; see `step`.
 
         Args:
             prices: as for `predict`; may have fewer rows than the warm-up.
             covariates: as for `predict`.
+            references: as for `predict`.
         """
         forecaster = self.to("cpu")
-        panel = forecaster.align_panel(to_panel(prices))
+        panel = forecaster.align_panel(add_references(to_panel(prices), references))
         past = Past({})
         if isinstance(forecaster.model, HarGarch):
             forecaster.model.eval().update(past, forecaster._inputs(panel, covariates).unsqueeze())
@@ -224,7 +260,7 @@ class Forecaster:
     @one_thread()
     @torch.no_grad()
     def step(
-        self, state: LiveState, prices: Any, covariates: VarianceSource | None = None
+        self, state: LiveState, prices: Any, covariates: VarianceSource | None = None, references: Any = None
     ) -> tuple[LiveState, Forecast]:
         """The state after one or more further rows, and the forecast from the last of them.
 
@@ -235,6 +271,7 @@ class Forecaster:
             state: from `start` or `step` of this forecaster. It is not written to; safetensors can save it.
             prices: the new rows only, with the same symbols.
             covariates: as for `predict`, with all their values.
+            references: as for `predict`, on the new rows.
 
         Raises:
             ValueError: the state is another forecaster's, a row is not after those of the state, or as for `predict`.
@@ -249,8 +286,10 @@ class Forecaster:
             True
         """
         forecaster = self.to("cpu")
-        before = unpack_state(state, forecaster.checksum, self.symbols, self.contracts)
-        new_rows = to_panel(prices).select(self.symbols)
+        before = unpack_state(state, forecaster.checksum, self.symbols, self.contracts, self.references)
+        new = add_references(to_panel(prices), references)
+        new = new.with_references([name for name in self.references if name in new.symbols]).select(self.symbols)
+        new_rows = replace(new, references=named_references(new, self.references) if self.references else None)
         panel, first = forecaster.align_panel(append_rows(before.panel, new_rows)), len(before.panel)
         if len(panel) == first:
             raise ValueError("step: prices must have a row with a price; got none: skip rows without any")
@@ -283,7 +322,8 @@ class Forecaster:
                     f"{fitted.transform!r}; got {transform!r}"
                 )
         har = self.model.har.config
-        return model_inputs(panel, har.horizons[-1], covariate_variances(panel, har, covariates))
+        extra = covariate_variances(panel, har, covariates)
+        return model_inputs(panel, har.horizons[-1], extra, self.references)
 
     def _check_warmup(self, price_range: PriceRange) -> None:
         try:
@@ -294,6 +334,7 @@ class Forecaster:
     def _with_findings(self, panel: Panel, covariates: VarianceSource | None) -> Panel:
         """The panel with what is unlike the training prices, and the covariates that are too old on its last row."""
         findings = [*panel.findings, *compare_with_training(panel, self.record.prices)]
+        findings += reference_findings(panel)
         if isinstance(covariates, Covariates):
             findings += covariates.findings(panel.dates[-1])
         return replace(panel, findings=tuple(findings))
@@ -305,7 +346,7 @@ class Forecaster:
 
     def align_panel(self, panel: Panel) -> Panel:
         """Select the forecaster's symbols from a panel, in its order and with its contracts; see `align_panel`."""
-        return align_panel(panel, self.symbols, self.contracts, self.frequency)
+        return align_panel(panel, self.symbols, self.contracts, self.frequency, self.references)
 
     def save(self, path: str | Path) -> None:
         """Write the forecaster to one safetensors file, atomically, with settings, symbols, record and a checksum.
@@ -348,7 +389,9 @@ class Forecaster:
         return f"Forecaster({name}, {symbols}; {fitted}; horizons {', '.join(map(str, self.horizons))})"
 
 
-def predict(forecaster: Forecaster, prices: Any, covariates: VarianceSource | None = None) -> Forecast:
+def predict(
+    forecaster: Forecaster, prices: Any, covariates: VarianceSource | None = None, references: Any = None
+) -> Forecast:
     """Forecast from the last row of `prices`. The model is not refitted; its variances use every row.
 
     It computes on the device of the forecaster, see `Forecaster.to`; the forecast is on the CPU.
@@ -359,6 +402,8 @@ def predict(forecaster: Forecaster, prices: Any, covariates: VarianceSource | No
             any order. Symbols without a contract take that of the forecaster.
         covariates: those of the fit, with their values up to now, if it had any. A covariate whose last value is too
             old gives no information, which is a finding of the forecast.
+        references: prices of the forecaster's references, as for `fit`, unless `prices` has them. One without a recent
+            price adds nothing to the forecast, which is a finding too.
 
     Raises:
         TypeError: an argument has another type.
@@ -373,4 +418,4 @@ def predict(forecaster: Forecaster, prices: Any, covariates: VarianceSource | No
     """
     if not isinstance(forecaster, Forecaster):
         raise TypeError(f"predict: forecaster must be a Forecaster; got {type(forecaster).__name__}")
-    return forecaster.predict(prices, covariates)
+    return forecaster.predict(prices, covariates, references)

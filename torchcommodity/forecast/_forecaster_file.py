@@ -9,7 +9,7 @@ from torchcommodity.models import HarNetwork, build_model, model_config, model_n
 from torchcommodity.nn import to_int8
 from torchcommodity.training import parse_tensor_file, tensor_file_bytes
 
-FORMAT = "torchcommodity.forecaster.4"
+FORMAT = "torchcommodity.forecaster.5"
 
 Contracts = tuple[str | None, ...]
 Sources = tuple[dict[str, str], ...]

@@ -1,13 +1,28 @@
 """What a forecast needs of a price history: its symbols, enough prices for the warm-up, and the last price of each."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from torchcommodity.data import Frequency, Panel, check_frequency, check_not_future, summarize_names
+from torchcommodity.data import (
+    NOT_STATED,
+    TREATMENTS,
+    Finding,
+    Frequency,
+    Panel,
+    Provenance,
+    check_frequency,
+    check_not_future,
+    summarize_names,
+)
+from torchcommodity.models import RELATION_RULES
+from torchcommodity.opkit import MetadataTensor
 from torchcommodity.opkit.arguments import current_operation, operation
+from torchcommodity.training import reference_prices
 
 
 class PriceRange(NamedTuple):
@@ -51,6 +66,37 @@ def last_prices(prices: Tensor) -> tuple[Tensor, Tensor]:  # (..., T, N) -> (...
     return row, prices.gather(-2, row.unsqueeze(-2)).squeeze(-2)
 
 
+def named_references(panel: Panel, names: Sequence[str]) -> Panel:
+    """The references of a panel by these names, in this order; NaN for one that it does not have."""
+    return make_references(reference_prices(panel, names), panel.dates, names)
+
+
+def make_references(prices: Tensor, dates: np.ndarray, names: Sequence[str]) -> Panel:
+    """References of a forecaster: prices (T, R) without unit and provenance, which no forecast uses."""
+    provenance = (Provenance("", "", NOT_STATED, "", "", ""),) * len(names)
+    return Panel(MetadataTensor(prices), dates, tuple(names), ("",) * len(names), provenance)
+
+
+def reference_findings(panel: Panel) -> list[Finding]:
+    """A finding if references of an aligned panel have no recent price on its last row."""
+    if panel.references is None:
+        return []
+    prices, last = panel.references.values.plain(), str(panel.dates[-1])
+    return ended_references(prices, panel.references.symbols, last, panel.frequency)
+
+
+def ended_references(prices: Tensor, names: Sequence[str], last: str, frequency: Frequency) -> list[Finding]:
+    """A finding if references, prices (T, R), have no recent price on the last row, whose date is `last`."""
+    max_age = RELATION_RULES[frequency].max_age
+    recent = _positive(prices[-max_age - 1 :]).any(0).tolist()
+    ended = [name for name, is_recent in zip(names, recent) if not is_recent]
+    if not ended:
+        return []
+    value = f"no price of {summarize_names(ended)} in the {max_age} rows to {last}"
+    kind = "reference ended"
+    return [Finding(kind, "", last, 0, value, TREATMENTS[kind], len(ended))]
+
+
 def _positive(prices: Tensor) -> Tensor:
     return torch.isfinite(prices) & (prices > 0)
 
@@ -61,14 +107,19 @@ def align_panel(
     symbols: Sequence[str],
     contracts: Sequence[str | None],
     frequency: Frequency = "daily",
+    references: Sequence[str] = (),
 ) -> Panel:
     """Select the symbols of a forecaster from a panel, in its order and with its contracts, on the rows with a price.
+
+    The references of the result are those of the forecaster, NaN where the panel has them neither among its symbols
+    nor among its references.
 
     Args:
         panel: raw prices.
         symbols: N symbols of the forecaster.
         contracts: their N product codes; None = spot.
         frequency: of the prices of the fit.
+        references: names of the R references of the forecaster.
 
     Raises:
         ValueError: the panel has no such symbol, another contract for it, prices of another frequency, or a date that
@@ -85,7 +136,9 @@ def align_panel(
             f"{name}: prices must have every symbol of the forecaster; got {summarize_names(panel.symbols, 20)} "
             f"without {summarize_names(missing)}"
         )
+    panel = panel.with_references([name for name in references if name in panel.symbols])
     panel = panel.select(symbols).drop_empty_rows()
+    panel = replace(panel, references=named_references(panel, references) if references else None)
     check_frequency(panel.dates, frequency)
     if not panel.synthetic:  # simulated prices may lie in the future
         check_not_future(panel.dates, frequency)

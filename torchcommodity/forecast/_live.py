@@ -11,7 +11,7 @@ from torch import Tensor
 
 from torchcommodity.data import Panel, Provenance
 from torchcommodity.forecast._forecast import HISTORY_ROWS
-from torchcommodity.forecast._history import PriceRange, last_prices
+from torchcommodity.forecast._history import PriceRange, last_prices, make_references
 from torchcommodity.opkit import MetadataTensor, Past, decode_text, encode_text
 
 LiveState = dict[str, Tensor]
@@ -44,13 +44,19 @@ def pack_state(live: LivePast, checksum: str, *, all_rows: bool) -> LiveState:
     state["values"] = panel.values.plain().clone()
     if panel.curve is not None:
         state["curve"] = panel.curve.plain().clone()
+    if panel.references is not None:
+        state["references"] = panel.references.values.plain().clone()
     if panel.deliveries is not None:
         state["deliveries"] = torch.from_numpy(panel.deliveries.astype(np.int64))
     return state | live.price_range._asdict() | {f"{MODEL}{name}": x for name, x in live.past.tensors.items()}
 
 
 def unpack_state(
-    state: Mapping[str, Tensor], checksum: str, symbols: tuple[str, ...], contracts: tuple[str | None, ...]
+    state: Mapping[str, Tensor],
+    checksum: str,
+    symbols: tuple[str, ...],
+    contracts: tuple[str | None, ...],
+    references: tuple[str, ...],
 ) -> LivePast:
     """Convert back.
 
@@ -78,6 +84,8 @@ def unpack_state(
         MetadataTensor(state["curve"]) if "curve" in state else None,
         deliveries=state["deliveries"].numpy().astype("datetime64[M]") if "deliveries" in state else None,
     )
+    if references:
+        panel = replace(panel, references=make_references(state["references"], panel.dates, references))
     price_range = PriceRange(*(state[name] for name in PriceRange._fields))
     past = Past({name.removeprefix(MODEL): x for name, x in state.items() if name.startswith(MODEL)})
     return LivePast(panel, dates, price_range, past)
@@ -94,10 +102,13 @@ def append_rows(before: Panel, new: Panel) -> Panel:
             )
     curves = [panel.curve.plain() for panel in (before, new) if panel.curve is not None]
     deliveries = [panel.deliveries for panel in (before, new) if panel.deliveries is not None]
+    references = [panel.references.values.plain() for panel in (before, new) if panel.references is not None]
+    dates = np.concatenate([before.dates, new.dates])
     return replace(
         new,
         values=MetadataTensor(torch.cat([before.values.plain(), new.values.plain()])),
-        dates=np.concatenate([before.dates, new.dates]),
+        dates=dates,
         curve=MetadataTensor(torch.cat(curves)) if curves else None,
         deliveries=np.concatenate(deliveries) if deliveries else None,
+        references=make_references(torch.cat(references), dates, new.references.symbols) if new.references else None,
     )

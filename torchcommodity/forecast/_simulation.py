@@ -32,6 +32,7 @@ class Simulation:
     forecast: Forecast  # whose quantiles the paths have at its horizons
     prices: SyntheticTensor  # (P, T, N) float64
     roll_gaps: Tensor  # (T, N) expected log-return of each row by contract rolls (and averaging), 0 on other rows
+    location: Tensor  # (T, N) expected log-return of each row by related prices and the season
     seed: int
     block: float  # mean block length of the bootstrap, in rows
     residual_rows: int  # past rows that were resampled

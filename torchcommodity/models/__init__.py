@@ -31,6 +31,10 @@ from torchcommodity.models._har_tcn import HarTcn as HarTcn
 from torchcommodity.models._har_tcn import HarTcnConfig as HarTcnConfig
 from torchcommodity.models._inputs import ModelInputs as ModelInputs
 from torchcommodity.models._inputs import to_device as to_device
+from torchcommodity.models._location import RELATION_RULES as RELATION_RULES
+from torchcommodity.models._location import Location as Location
+from torchcommodity.models._location import known_log_prices as known_log_prices
+from torchcommodity.models._location import seasonal_waves as seasonal_waves
 from torchcommodity.models._portfolio_lstm import PortfolioInputs as PortfolioInputs
 from torchcommodity.models._portfolio_lstm import PortfolioLstm as PortfolioLstm
 from torchcommodity.models._portfolio_lstm import PortfolioLstmConfig as PortfolioLstmConfig
@@ -49,6 +53,7 @@ from torchcommodity.models._scenario_gan import ScenarioGenerator as ScenarioGen
 
 __all__ = [
     "MODELS",
+    "RELATION_RULES",
     "Bounds",
     "Frequency",
     "GarchLstm",
@@ -73,6 +78,7 @@ __all__ = [
     "HarRegimeConfig",
     "HarTcn",
     "HarTcnConfig",
+    "Location",
     "ModelConfig",
     "ModelEntry",
     "ModelInputs",
@@ -88,10 +94,12 @@ __all__ = [
     "check_fields",
     "config_from_dict",
     "default_config",
+    "known_log_prices",
     "learned_parameters",
     "model_config",
     "model_entry",
     "model_name",
     "own_rows",
+    "seasonal_waves",
     "to_device",
 ]

@@ -2,7 +2,7 @@
 
 Legend: B batch, T time, A rows ahead, N assets, H horizons, Q quantiles, K variance terms, F features, C contracts.
 
-    m_h         expected effect on the log price of the upcoming contract rolls and of averaging, else 0
+    m_h         expected change of the log price: related prices, season, upcoming contract rolls, averaging
     v_k         EWMA variances, long-run mean, GARCH(1,1), each over days without a roll; extra terms of the caller
     sigma_h^2 = h sum_k c_hk v_k,  c >= 0                     HAR mix (Corsi 2009), calibrated on past rows
     quantiles = m_h + sigma_h exp(correction) z_h(tau)        z empirical and sorted: quantiles cannot cross
@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from torchcommodity.models._har_config import HarConfig
 from torchcommodity.models._inputs import ModelInputs, check_inputs
+from torchcommodity.models._location import Location
 from torchcommodity.models._returns import OwnRows, last_innovations, own_rows, return_paths
 from torchcommodity.models._rolls import GapPriors, curve_shift, list_rolls, rolls_ahead, rolls_passed, tail
 from torchcommodity.nn import PERSISTENCE
@@ -29,7 +30,7 @@ class AdjustedReturns(NamedTuple):
     returns: Tensor  # (B, T, N) capped log-returns; NaN where a price is missing or the contract rolled
     observations: Tensor  # (B, T, N) number of returns up to each row
     long_run: Tensor  # (B, T, N) their mean square
-    shift: Tensor  # (B, L, H, N) m
+    shift: Tensor  # (B, L, H, N) m of rolls and averaging
     gap_variance: Tensor  # (B, L, H, N) variance of the sum of the coming gaps that no curve gives
     extra_variances: Tensor | None = None  # (B, L, H, N, X) of `HarConfig.extra_terms`, as provided
 
@@ -86,6 +87,7 @@ class Har(nn.Module):
         self.register_buffer("mix", mix)
         self.register_buffer("z", torch.special.ndtri(levels).repeat(horizons, assets, 1))
         self.register_buffer("shrink", torch.full((horizons,), config.shrink, dtype=torch.double))
+        self.location = Location(assets, config) if config.location else None
         self.register_buffer("long_run", torch.full((assets,), 2e-4, dtype=torch.double))
         if config.averages:
             self.register_buffer("theta", torch.zeros(assets, dtype=torch.double))
@@ -99,6 +101,8 @@ class Har(nn.Module):
         rolls: Tensor | None = None,
         curve: Tensor | None = None,
         extra_variances: Tensor | None = None,
+        references: Tensor | None = None,
+        days: Tensor | None = None,
         *,
         last_rows: int | None = None,
         past: Past | None = None,
@@ -113,6 +117,8 @@ class Har(nn.Module):
             curve: (B, T, N, C) prices of the nearby contracts, front first; NaN = unknown. Requires `rolls`.
             extra_variances: (B, T, H, N, X) variance per row of each of `config.extra_terms`, known at the row, or
                 multiple of the slow variance; NaN = the slow variance, that of the longest half-life.
+            references: (B, T, R) prices of `config.references`, which help to forecast the symbols.
+            days: (B, T) int64, days since 1970-01-01, for the season; None: no season is expected.
             last_rows: return only this number of last rows, with the same bits. The recurrences still run over all
                 rows.
             past: what was kept of the rows before these; see `opkit.Past`.
@@ -121,14 +127,15 @@ class Har(nn.Module):
             ValueError: a shape or dtype is wrong, or `rolls` ends before the longest horizon.
         """
         past = past or Past()
-        inputs = ModelInputs(prices, rolls, curve, extra_variances)
+        inputs = ModelInputs(prices, rolls, curve, extra_variances, references, days)
         adjusted = self.adjust_rolls(inputs, last_rows=last_rows, past=past)
         own = own_rows(adjusted.returns)
         terms = self.variance_terms(adjusted, past, own)
         features, log_scale = self.features(adjusted.returns, terms, past, own), self.mix_variances(terms).log() / 2
-        return HarOutput(
-            tail(prices, last_rows), tail(adjusted.returns, last_rows), features, adjusted.shift, log_scale
-        )
+        shift = adjusted.shift
+        if self.location is not None:
+            shift = shift + self.location(prices, references, days, self.slow_variance(terms), past)
+        return HarOutput(tail(prices, last_rows), tail(adjusted.returns, last_rows), features, shift, log_scale)
 
     def quantiles(self, har_output: HarOutput, raw_correction: Tensor | None = None) -> Tensor:  # (B, T, H, N, Q)
         """Quantiles of the cumulative log-return after every row; see `corrected_log_scale`."""
@@ -168,7 +175,7 @@ class Har(nn.Module):
         are those of `forward`, with their batch axis.
         """
         check_inputs(inputs, self.assets, self.config)
-        prices, rolls, curve, extra, _ = inputs
+        prices, rolls, curve, extra, *_ = inputs
         extra = None if extra is None else tail(extra, last_rows)
         past = past or Past()
         returns, (B, T, N) = self.returns(prices, past), prices.shape
@@ -212,6 +219,10 @@ class Har(nn.Module):
         gaps = (adjusted.gap_variance / horizons).unsqueeze(-1)
         warm = tail(adjusted.observations >= self.config.warmup, rows)[..., None, :, None]
         return torch.where(warm, torch.cat([terms.clamp(min=self.config.floor), gaps], -1), torch.nan)
+
+    def slow_variance(self, terms: Tensor) -> Tensor:  # (B, L, H, N, K) -> (B, L, N)
+        """Variance per row of the longest half-life; NaN during warm-up."""
+        return terms[:, :, 0, :, len(self.config.halflives) - 1]
 
     def _add_averaging(self, shift: Tensor, returns: Tensor, past: Past) -> Tensor:  # (B, L, H, N), (B, T, N)
         """The expected gaps, and what of the last return averages are still to follow."""

@@ -80,6 +80,8 @@ class HarConfig:
     frequency: Frequency = "daily"  # of the prices: what a row is
     extra_terms: tuple[str, ...] = ()  # names of variance terms that the caller provides, such as of covariates
     extra_ratios: tuple[str, ...] = ()  # those of them that are multiples of the slow variance
+    location: bool = True  # whether related prices and seasons are expected to move a price
+    references: tuple[str, ...] = ()  # names of further prices that help to forecast, and are not forecast
     averages: bool = False  # whether prices are averages of their period; a fit takes it from `Panel.averages`
 
     def __post_init__(self) -> None:

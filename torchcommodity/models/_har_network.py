@@ -35,9 +35,12 @@ class HarNetwork(nn.Module):
         rolls: Tensor | None = None,
         curve: Tensor | None = None,
         extra_variances: Tensor | None = None,
+        references: Tensor | None = None,
+        days: Tensor | None = None,
     ) -> Tensor:
         """Quantiles (B, H, N, Q) after the last row; the inputs are those of `Har`."""
-        return self.last_quantiles(self.har(prices, rolls, curve, extra_variances, last_rows=self.last_rows))
+        inputs = (prices, rolls, curve, extra_variances, references, days)
+        return self.last_quantiles(self.har(*inputs, last_rows=self.last_rows))
 
     def last_quantiles(self, har_output: HarOutput) -> Tensor:  # (B, H, N, Q)
         """Quantiles after the last row from the output of `Har`."""

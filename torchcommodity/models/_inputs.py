@@ -1,6 +1,6 @@
-"""Inputs of a model: prices, past and scheduled contract rolls, the futures curve, extra variances.
+"""Inputs of a model: prices, contract rolls, the futures curve, extra variances, prices of references, dates.
 
-Legend: B batch, T time, A rows ahead, N assets, H horizons, C contracts, X extra terms.
+Legend: B batch, T time, A rows ahead, N assets, H horizons, C contracts, X extra terms, R references.
 """
 
 from collections.abc import Callable
@@ -23,13 +23,16 @@ class ModelInputs(NamedTuple):
     rolls: Tensor | None = None
     curve: Tensor | None = None  # (T, N, C) prices of nearby contracts
     extra_variances: Tensor | None = None  # (T, H, N, X) of `HarConfig.extra_terms`; NaN = no information
+    references: Tensor | None = None  # (T, R) prices of `HarConfig.references`; NaN = missing
+    days: Tensor | None = None  # (T,) int64, since 1970-01-01, for the season; None = no season
     averages: Tensor | None = None  # (N,) bool: whether prices are averages of their period, for `calibrate`
 
     def before(self, stop: int) -> "ModelInputs":
         """Rows before `stop`, as known at that time; the roll calendar still extends A rows beyond the last price."""
-        rolls = None if self.rolls is None else self.rolls[: len(self.rolls) - len(self.prices) + stop]
-        curve, extra = (None if x is None else x[:stop] for x in (self.curve, self.extra_variances))
-        return ModelInputs(self.prices[:stop], rolls, curve, extra, self.averages)
+        ahead = None if self.rolls is None else len(self.rolls) - len(self.prices)
+        past = self._map(lambda x: x[:stop])
+        rolls = None if self.rolls is None or ahead is None else self.rolls[: stop + ahead]
+        return past._replace(rolls=rolls, averages=self.averages)
 
     def after(self, start: int) -> "ModelInputs":
         """Rows from `start` on."""
@@ -44,8 +47,8 @@ class ModelInputs(NamedTuple):
         return self._map(lambda x: x.unsqueeze(0))
 
     def batch(self) -> tuple[Tensor | None, ...]:
-        """The tensors of `unsqueeze` for `model(*inputs.batch())`: three, or four with extra variances."""
-        return self.unsqueeze()[: 3 if self.extra_variances is None else 4]
+        """The tensors of `unsqueeze` for `model(*inputs.batch())`."""
+        return self.unsqueeze()[:6]
 
     def _map(self, function: Callable[[Tensor], Tensor]) -> "ModelInputs":
         return ModelInputs(function(self.prices), *(None if x is None else function(x) for x in self[1:]))
@@ -70,7 +73,7 @@ def to_device(x: Tensor | nn.Module, device: torch.device) -> Tensor | nn.Module
 
 def check_inputs(inputs: ModelInputs, assets: int, config: HarConfig) -> None:
     """Raise ValueError unless shapes and dtypes, with a batch axis, are those of the model."""
-    prices, rolls, curve, extra, _ = inputs
+    prices, rolls, curve, extra, references, days, _ = inputs
     if prices.dim() != 3 or prices.shape[-1] != assets or not prices.is_floating_point():
         got = f"{tuple(prices.shape)} of {prices.dtype}"
         raise ValueError(f"Har: prices must be floating point (B, T, N) with N={assets}; got {got}")
@@ -84,6 +87,13 @@ def check_inputs(inputs: ModelInputs, assets: int, config: HarConfig) -> None:
         min_rows = T + config.horizons[-1]
         if rolls.shape[1] < min_rows:
             raise ValueError(f"Har: rolls must reach the longest horizon, {min_rows} rows; got {rolls.shape[1]}")
+    R = len(config.references)
+    if (R or references is not None) and (references is None or tuple(references.shape) != (B, T, R)):
+        rule = f"(B, T, R) = {(B, T, R)}, for {', '.join(config.references)}" if R else "None: the model has none"
+        given = "none" if references is None else tuple(references.shape)
+        raise ValueError(f"Har: references must be {rule}; got {given}")
+    if days is not None and (days.dtype != torch.int64 or tuple(days.shape) != (B, T)):
+        raise ValueError(f"Har: days must be int64 (B, T) = {(B, T)}; got {tuple(days.shape)} of {days.dtype}")
     names, shape = config.extra_terms, (B, T, len(config.horizons), N, len(config.extra_terms))
     if extra is None and not names:
         return

@@ -114,7 +114,4 @@ def price_windows(forecaster: Forecaster, inputs: ModelInputs) -> Iterator[tuple
     realized = targets(inputs.prices.double(), har.horizons)
     ends = torch.linspace(rows, total - ahead, min(WINDOWS, total - ahead - rows + 1)).long().tolist()
     for end in ends:
-        prices, rolls, curve = inputs.before(end)[:3]
-        tail = None if rolls is None else rolls[end - rows :]  # to the end: the roll calendar lies ahead
-        window = ModelInputs(prices[end - rows :], tail, None if curve is None else curve[end - rows :])
-        yield window.batch(), realized[end - 1 : end]
+        yield inputs.before(end).after(end - rows).batch(), realized[end - 1 : end]

@@ -1,12 +1,10 @@
 """Model inputs for measurements: the last rows of real prices, repeated along the batch axis."""
 
-from typing import Any
-
 from torch import Tensor
 
 from torchcommodity.training import ModelInputs
 
-BatchInputs = tuple[Tensor, Tensor | None, Tensor | None]  # prices (B, T, N), rolls (B, T + A, N), curve (B, T, N, C)
+BatchInputs = tuple[Tensor | None, ...]  # of `ModelInputs.batch`, each with a batch axis; prices (B, T, N) first
 
 
 def benchmark_inputs(inputs: ModelInputs, rows: int, batch_size: int, ahead: int) -> BatchInputs:
@@ -19,7 +17,7 @@ def benchmark_inputs(inputs: ModelInputs, rows: int, batch_size: int, ahead: int
         ahead: A, rows of the roll calendar after the last price; the longest horizon.
 
     Returns:
-        Prices, rolls and curve with a batch axis, the arguments of a model of `models.MODELS`.
+        The inputs with a batch axis, the arguments of a model of `models.MODELS`.
 
     Raises:
         ValueError: `rows` exceeds the number of prices, or an argument is below 1.
@@ -27,17 +25,15 @@ def benchmark_inputs(inputs: ModelInputs, rows: int, batch_size: int, ahead: int
     Example:
         >>> from torchcommodity import data
         >>> from torchcommodity.training import model_inputs
-        >>> prices, rolls, curve = benchmark_inputs(model_inputs(data.embedded(), 126), 500, 8, 126)
-        >>> prices.shape, rolls, curve
-        (torch.Size([8, 500, 3]), None, None)
+        >>> benchmark_inputs(model_inputs(data.embedded(), 126), 500, 8, 126)[0].shape
+        torch.Size([8, 500, 3])
     """
     total = len(inputs.prices)
     if not 1 <= rows <= total or batch_size < 1:
         got = f"rows={rows}, batch_size={batch_size}"
         raise ValueError(f"benchmark_inputs: rows must be in [1, {total}] and batch_size at least 1; got {got}")
 
-    def repeat(x: Tensor | None, start: int, stop: int | None = None) -> Any:
-        return None if x is None else x[start:stop].repeat(batch_size, *(1,) * x.dim())
-
-    start = total - rows
-    return repeat(inputs.prices, start), repeat(inputs.rolls, start, total + ahead), repeat(inputs.curve, start)
+    window = inputs.after(total - rows)
+    if window.rolls is not None:
+        window = window._replace(rolls=window.rolls[: rows + ahead])
+    return tuple(None if x is None else x.expand(batch_size, *x.shape[1:]).contiguous() for x in window.batch())

@@ -27,7 +27,7 @@ class Variant(NamedTuple):
     """Forecaster, and the module to call for its forecasts."""
 
     forecaster: Forecaster
-    module: nn.Module  # prices, rolls, curve -> quantiles of the last row
+    module: nn.Module  # arguments of `ModelInputs.batch` -> quantiles of the last row
     note: str = ""
 
 
@@ -38,8 +38,8 @@ class AllRowsForecaster(nn.Module):
         super().__init__()
         self.model = model
 
-    def forward(self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Tensor:
-        har_output = self.model.har(prices, rolls, curve)
+    def forward(self, *inputs: Tensor | None) -> Tensor:
+        har_output = self.model.har(*inputs)
         return self.model.har.quantiles(har_output, self.model.correction(har_output))[:, -1]
 
 
@@ -50,8 +50,8 @@ class Float32Forecaster(nn.Module):
         super().__init__()
         self.model = model
 
-    def forward(self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Tensor:
-        quantiles: Tensor = self.model(prices.float(), rolls, curve)
+    def forward(self, *inputs: Tensor | None) -> Tensor:
+        quantiles: Tensor = self.model(*(x.float() if x is not None and x.is_floating_point() else x for x in inputs))
         return quantiles
 
 

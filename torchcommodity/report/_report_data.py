@@ -9,7 +9,7 @@ import torch
 
 import torchcommodity
 from torchcommodity.data import Panel
-from torchcommodity.forecast import BacktestSummary, FitRecord, Forecast, Outlook, outlook
+from torchcommodity.forecast import BacktestSummary, FitRecord, Forecast, Location, Outlook, outlook
 
 PACKAGES = ("numpy", "pandas", "arch", "lightning-fabric", "scipy", "plotly")
 
@@ -49,6 +49,7 @@ class ReportData:
         backtest: scores and coverage, or None.
         no_backtest: reason why there is no backtest.
         previous: forecast of the same model made one row earlier, or None.
+        location: what moves the medians, or None.
     """
 
     panel: Panel
@@ -58,6 +59,7 @@ class ReportData:
     backtest: BacktestSummary | None = None
     no_backtest: str = ""
     previous: Forecast | None = None
+    location: Location | None = None
 
     @property
     def outlook(self) -> Outlook:

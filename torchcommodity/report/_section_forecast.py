@@ -34,11 +34,12 @@ def forecast_section(report: ReportData, outlook: Outlook, charts: int) -> Marku
         "Forecast by commodity",
         selection,
         paragraph(limit) if limit else "",
-        *(_panel(forecast, row, n, n < charts) for n, row in enumerate(outlook.rows)),
+        *(_panel(report, row, n, n < charts) for n, row in enumerate(outlook.rows)),
     )
 
 
-def _panel(forecast: Forecast, row: OutlookRow, n: int, chart: bool) -> Markup:
+def _panel(report: ReportData, row: OutlookRow, n: int, chart: bool) -> Markup:
+    forecast = report.forecast
     last = format_number(row.last_price, row.quoted_decimals)
     low, high = (format_number(price, row.decimals) for price in forecast.prices[-1, n, [0, -1]].tolist())
     description = (
@@ -68,6 +69,7 @@ def _panel(forecast: Forecast, row: OutlookRow, n: int, chart: bool) -> Markup:
         paragraph(origin),
         figure(f"fan-{n}", description, CAPTION, decimals=row.decimals) if chart else "",
         table(caption, columns, rows),
+        paragraph(f"What moves the median: {report.location.sentence(row.symbol)}.") if report.location else "",
         losses(forecast, row, n),
         id=f"forecast-{n}",
         class_="panel",

@@ -32,6 +32,7 @@ class SimulatedReturns(NamedTuple):
 
     log_returns: Tensor  # (P, T, N) cumulative
     roll_gaps: Tensor  # (T, N) expected log-return of each row by contract rolls (and averaging), 0 on other rows
+    location: Tensor  # (T, N) expected log-return of each row by related prices and the season
     block: float  # mean block length of the bootstrap, in rows
     residual_rows: int  # past rows that were resampled
 
@@ -70,11 +71,28 @@ def filtered_historical_simulation(
     row_numbers = resampled_rows(len(history.shocks), max(paths, MIN_PATHS), block, random)
     # up to the next horizon of the forecast, at which the margins are known
     horizons = [h for i, h in enumerate(har.config.horizons) if i == 0 or har.config.horizons[i - 1] < rows]
-    simulated, shift = filtered_paths(har, history, row_numbers, horizons[-1]), history.roll_shift
+    simulated = filtered_paths(har, history, row_numbers, horizons[-1])
+    location = location_path(har, inputs)
+    shift = history.roll_shift + location
     centered = quantiles[: len(horizons)] - shift[[h - 1 for h in horizons], :, None]
     cumulative = match_margins(simulated, centered, horizons, har.config.levels)[:, :rows, :paths]
     log_returns = (cumulative + shift[:rows].T[..., None]).permute(2, 1, 0)
-    return SimulatedReturns(log_returns, steps(shift[:rows]), block, len(history.shocks))
+    roll_gaps, expected = steps(history.roll_shift[:rows]), steps(location[:rows])
+    return SimulatedReturns(log_returns, roll_gaps, expected, block, len(history.shocks))
+
+
+def location_path(har: Har, inputs: ModelInputs) -> Tensor:  # (A, N)
+    """Expected change of the log price up to each row ahead by related prices and the season: straight lines between
+    the horizons of the model."""
+    batch = inputs.unsqueeze()
+    total = har(*batch[:6], last_rows=1).shift[0, -1]
+    at_horizons = total - har.adjust_rolls(batch, last_rows=1).shift[0, -1]  # (H, N)
+    points = torch.cat([torch.zeros_like(at_horizons[:1]), at_horizons])
+    known = torch.tensor([0, *har.config.horizons], dtype=torch.double)
+    rows = torch.arange(1, har.config.horizons[-1] + 1, dtype=torch.double)
+    k = torch.bucketize(rows, known)  # known[k - 1] < row <= known[k]
+    share = ((rows - known[k - 1]) / (known[k] - known[k - 1])).unsqueeze(-1)
+    return points[k - 1] + share * (points[k] - points[k - 1])
 
 
 class DynamicCorrelation(NamedTuple):

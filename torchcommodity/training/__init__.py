@@ -41,6 +41,7 @@ from torchcommodity.training._history import min_fit_rows as min_fit_rows
 from torchcommodity.training._history import usable_symbols as usable_symbols
 from torchcommodity.training._inputs import model_inputs as model_inputs
 from torchcommodity.training._inputs import non_roll_returns as non_roll_returns
+from torchcommodity.training._inputs import reference_prices as reference_prices
 from torchcommodity.training._inputs import roll_adjusted_returns as roll_adjusted_returns
 from torchcommodity.training._inputs import roll_gaps as roll_gaps
 from torchcommodity.training._runtime import fabric_device as fabric_device
@@ -115,6 +116,7 @@ __all__ = [
     "parse_tensor_file",
     "pool_rows",
     "read_tensor_file",
+    "reference_prices",
     "resolve_device",
     "roll_adjusted_returns",
     "roll_gaps",

@@ -15,6 +15,7 @@ from torchcommodity.data import targets
 from torchcommodity.losses import qlike
 from torchcommodity.models import Har, HarConfig, ModelInputs, own_rows
 from torchcommodity.ops import garch_variance
+from torchcommodity.training._location import fit_location
 
 MIN_ROWS = 250  # rows of an asset above which the quantiles have a shape of its own
 RHO = 0.25  # first autocorrelation of the averages of a random walk
@@ -23,7 +24,7 @@ MAX_RHO = 0.45  # at 1/2 the moving average is not invertible
 
 
 def calibrate(har: Har, inputs: ModelInputs, symmetry: float) -> None:
-    """Fit the econometric part in place on all rows of `inputs`: GARCH, HAR coefficients, quantiles.
+    """Fit the econometric part in place on all rows of `inputs`: GARCH, location, HAR coefficients, quantiles.
 
     Args:
         har: the module; its buffers and GARCH parameters are overwritten.
@@ -42,6 +43,8 @@ def calibrate(har: Har, inputs: ModelInputs, symmetry: float) -> None:
     with torch.no_grad():
         terms, config = har.variance_terms(adjusted), har.config
         target = targets(inputs.prices, config.horizons) - adjusted.shift[0]
+        if har.location is not None:
+            target -= fit_location(har.location, inputs, target, har.slow_variance(terms)[0])
         for i, h in enumerate(config.horizons):
             pooled = pool_rows(terms[0, :, i], target[:, i], h, scale=len(config.halflives) - 1)
             weight, extra = 1 / (1 + config.mix_prior / h), len(config.extra_terms)

@@ -143,6 +143,9 @@ def check_config(
         changes["levels"] = check_levels(levels)
     if config.model.har.averages != any(panel.averages):
         changes["averages"] = any(panel.averages)
+    references = () if panel.references is None or not config.model.har.location else panel.references.symbols
+    if config.model.har.references != references:
+        changes["references"] = references
     model = replace(config.model, har=replace(config.model.har, **changes)) if changes else config.model
     return FitConfig(model, config.train, config.symmetry if symmetry is None else symmetry)
 

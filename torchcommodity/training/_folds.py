@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 import torch
@@ -102,7 +103,8 @@ def _predict(
         variance = (2 * model.har.corrected_log_scale(har_output, raw)).exp()
         quantiles = model.har.quantiles(har_output, raw)
         predictions[name] = Prediction(*(x[0, start:].cpu().to(inputs.prices.dtype) for x in (quantiles, variance)))
-    inputs, config = inputs._replace(extra_variances=None), without_extra_terms(model.har.config)
+    inputs = inputs._replace(extra_variances=None, references=None)
+    config = replace(without_extra_terms(model.har.config), location=False, references=())
     return predictions | {name: baseline(inputs, start, config) for name, baseline in baselines.items()}
 
 

@@ -1,5 +1,8 @@
 """Inputs of a model from a panel, and returns of futures with and without the price gap between two contracts."""
 
+from collections.abc import Sequence
+
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -8,7 +11,9 @@ from torchcommodity.models import ModelInputs
 from torchcommodity.ops import log_returns
 
 
-def model_inputs(panel: Panel, ahead: int, extra_variances: Tensor | None = None) -> ModelInputs:
+def model_inputs(
+    panel: Panel, ahead: int, extra_variances: Tensor | None = None, references: Sequence[str] = ()
+) -> ModelInputs:
     """Build the inputs of a model from a panel, with the roll calendar of the next `ahead` rows.
 
     Rolls are on the dates of the calendar even where prices are missing, so that the calendar known at a row does
@@ -18,9 +23,11 @@ def model_inputs(panel: Panel, ahead: int, extra_variances: Tensor | None = None
         panel: raw prices, with `contracts` and `curve` if they are futures.
         ahead: A, at least the longest horizon of the model.
         extra_variances: (T, H, N, X), see `covariate_variances`.
+        references: names of `HarConfig.references`; those that `panel.references` lacks are NaN.
 
     Returns:
-        Prices; rolls, for a panel with contracts, and the curve if it has one; the extra variances.
+        Prices; rolls, for a panel with contracts, and the curve if it has one; the extra variances; prices of the
+        references; the dates.
 
     >>> from torchcommodity import data
     >>> panel = data.embedded(["WTI"]).between("2018-01-01", "2018-12-31").with_contracts({"WTI": "CL"})
@@ -28,15 +35,28 @@ def model_inputs(panel: Panel, ahead: int, extra_variances: Tensor | None = None
     >>> inputs.prices.shape, inputs.rolls.shape
     (torch.Size([249, 1]), torch.Size([375, 1]))
     """
+    days = torch.from_numpy(panel.dates.astype(np.int64))
+    others = reference_prices(panel, references) if references else None
     prices = panel.values.plain().detach()
     averages = torch.tensor(panel.averages) if any(panel.averages) else None
     if not any(panel.contracts) and panel.deliveries is None:
-        return ModelInputs(prices, extra_variances=extra_variances, averages=averages)
+        return ModelInputs(prices, None, None, extra_variances, others, days, averages)
     rolls = panel.roll_months(ahead)
     closed = ~panel.open_days() & (rolls[: len(panel)] == 0)
     rolls[: len(panel)][closed] = -1
     curve = None if panel.curve is None else panel.curve.plain().detach()
-    return ModelInputs(prices, rolls, curve, extra_variances, averages)
+    return ModelInputs(prices, rolls, curve, extra_variances, others, days, averages)
+
+
+def reference_prices(panel: Panel, references: Sequence[str]) -> Tensor:  # (T, R)
+    """Prices of the references, NaN where the panel has none."""
+    prices = torch.full((len(panel), len(references)), torch.nan, dtype=torch.double)
+    if panel.references is not None:
+        columns = dict(zip(panel.references.symbols, panel.references.values.plain().detach().unbind(1)))
+        for k, name in enumerate(references):
+            if name in columns:
+                prices[:, k] = columns[name]
+    return prices
 
 
 def roll_gaps(panel: Panel) -> Tensor:  # (T, N)

@@ -179,7 +179,7 @@ def _make_fold(panel: Panel, config: FitConfig, years: int, seed: int) -> tuple[
     past = panel.between(None, panel.dates[start - 1])
     usable = usable_symbols(past, config)
     check_history(past.select(usable or past.symbols), har)
-    inputs = model_inputs(panel.select(usable), har.horizons[-1])
+    inputs = model_inputs(panel.select(usable), har.horizons[-1], references=har.references)
     test_rows = {str(panel.dates[block.test.start])[:4]: block.test for block in blocks}
     excluded = tuple(symbol for symbol in panel.symbols if symbol not in usable)
     return Fold(inputs, test_rows, config, seed, {}), excluded

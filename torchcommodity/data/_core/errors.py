@@ -50,6 +50,7 @@ class Finding:
     | late contract | prices by contract: one that begins while a later one is held |
     | curve ended | the futures curve ends more than 10 days before the prices |
     | covariate ended | the last value of a covariate is too old to be used on the last row |
+    | reference ended | references without a recent price on the last row |
     | other forward | prices of pysystemtrade: a roll into another contract than the forward |
     | unknown roll gap | an adjusted front month: no earlier day with prices of both contracts |
     | adjusted | a front month adjusted for the gaps of its rolls |
@@ -107,6 +108,7 @@ TREATMENTS = {
     "late contract": "left out while a later one is held",
     "curve ended": "later rows have no curve",
     "covariate ended": "later rows use the slow variance in its place",
+    "reference ended": "they add nothing to the forecast",
     "vendor rolls": "kept",
     "other forward": "the gap of that roll is missing",
     "unknown roll gap": "earlier prices are missing",

@@ -10,10 +10,7 @@ import torch
 from torchcommodity._extras import extra
 from torchcommodity.data._core.calendar import (
     Frequency,
-    frequency_problem,
     infer_frequency,
-    latest_date,
-    median_spacing,
     trading_calendar,
 )
 from torchcommodity.data._core.contracts import get_contract
@@ -21,16 +18,14 @@ from torchcommodity.data._core.curve import Curve, check_curve, check_same_serie
 from torchcommodity.data._core.errors import DataError, Finding, summarize_names
 from torchcommodity.data._core.prices import Dates, Months, expected_range, overflows
 from torchcommodity.data._core.provenance import Provenance, check_names, check_several
+from torchcommodity.data._core.references import align_references, check_references
 from torchcommodity.data._core.rolls import check_deliveries, column_roll_months, move_to_prices
 from torchcommodity.data._core.synthetic import SYNTHETIC, SyntheticTensor, is_synthetic
 from torchcommodity.opkit import MetadataTensor
-from torchcommodity.opkit.arguments import current_operation
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
-
-PERIODS: dict[Frequency, str] = {"daily": "tomorrow", "weekly": "end of the week", "monthly": "end of the month"}
 
 
 def check_contracts(contracts: tuple[str | None, ...], symbols: tuple[str, ...]) -> None:
@@ -93,40 +88,6 @@ def check_values(
         raise DataError(f"panel: expected {expected_range(prices[row, column].item())} {where}")
 
 
-def check_frequency(dates: Dates, expected: Frequency) -> None:
-    """Raise a `DataError` if increasing dates `(T,)` are not of the frequency that a model was fitted on.
-
-    >>> check_frequency(np.array(["2024-01-31", "2024-02-29"], dtype="datetime64[D]"), "monthly")
-    """
-    if problem := frequency_problem(dates, expected):
-        raise DataError(f"{current_operation('check_frequency')}: {problem}")
-
-
-def check_daily(dates: Dates) -> None:
-    """Raise a `DataError` if increasing dates `(T,)` are not daily, for models whose settings count trading days.
-
-    >>> check_daily(np.array(["2024-01-30", "2024-01-31"], dtype="datetime64[D]"))
-    """
-    if (frequency := infer_frequency(dates)) != "daily":
-        raise DataError(
-            f"{current_operation('check_daily')}: expected daily prices, because windows and annual figures count "
-            f"trading days; got {frequency} ones, a median of {median_spacing(dates):g} days apart"
-        )
-
-
-def check_not_future(dates: Dates, frequency: Frequency = "daily") -> None:
-    """Raise a `DataError` if the last of ascending dates `(T,)` is after `latest_date`.
-
-    >>> check_not_future(np.array(["2018-12-31"], dtype="datetime64[D]"))
-    """
-    latest = latest_date(frequency)
-    if len(dates) and dates[-1] > latest:
-        raise DataError(
-            f"{current_operation('check_not_future')}: expected dates up to {latest}, {PERIODS[frequency]}; got "
-            f"{dates[-1]}; correct the date"
-        )
-
-
 def same_values(x: torch.Tensor | None, y: torch.Tensor | None) -> bool:
     """Whether two tensors have the same shape and values; NaN equals NaN."""
     if x is None or y is None:
@@ -168,6 +129,8 @@ class Panel:
         averages: for each symbol whether its prices are averages of their period, as the World Bank's are of the month,
             and not prices of its last day. Forecasts expect the memory of averages, see `with_averages`. Default: all
             False.
+        references: further prices on the same dates, which help to forecast those of `values` and are not forecast
+            themselves, see `with_references`; or None.
 
     Raises:
         DataError: no row, no column, shapes that do not agree, dates not strictly increasing, a repeated symbol, an
@@ -190,6 +153,7 @@ class Panel:
     deliveries: Months | None = None
     read_as: str = ""
     averages: tuple[bool, ...] = ()
+    references: "Panel | None" = None
 
     def __post_init__(self) -> None:
         symbols, units, provenance = tuple(self.symbols), tuple(self.units), tuple(self.provenance)
@@ -213,6 +177,8 @@ class Panel:
         if self.deliveries is not None:
             fields["deliveries"] = np.array(self.deliveries, dtype="datetime64[M]")
             check_deliveries(fields["deliveries"], dates, symbols)
+        if self.references is not None:
+            check_references(self.references, dates, symbols)
         for name, value in fields.items():
             object.__setattr__(self, name, value)  # the dataclass is frozen; this is its constructor
 
@@ -261,6 +227,7 @@ class Panel:
             None if self.deliveries is None else self.deliveries[:, indices],
             self.read_as,
             tuple(self.averages[c] for c in indices),
+            self.references,
         )
 
     def between(self, first: DateLike = None, last: DateLike = None) -> "Panel":
@@ -293,7 +260,10 @@ class Panel:
         curve = None if self.curve is None else MetadataTensor(self.curve[rows])
         deliveries = None if self.deliveries is None else self.deliveries[mask]
         values = MetadataTensor(self.values.plain()[rows])
-        return replace(self, values=values, dates=self.dates[mask], curve=curve, deliveries=deliveries)
+        references = None if self.references is None else self.references._rows(mask)
+        return replace(
+            self, values=values, dates=self.dates[mask], curve=curve, deliveries=deliveries, references=references
+        )
 
     def with_contracts(self, contracts: Mapping[str, str | None]) -> "Panel":
         """Declare symbols as front-month futures of products, or as spot (None); other symbols are unchanged.
@@ -305,6 +275,34 @@ class Panel:
         self.select(contracts or self.symbols)  # raises for an unknown symbol
         merged = {**dict(zip(self.symbols, self.contracts)), **contracts}
         return replace(self, contracts=tuple(merged.values()))
+
+    def with_references(self, references: "Iterable[str] | Panel | None") -> "Panel":
+        """Declare prices that help to forecast the others: prices of related goods revert toward each other.
+
+        `forecast.fit` finds the relations. References keep only the rows on which one of the other symbols has a price.
+
+        Args:
+            references: names of symbols of this panel, which leave it; or another panel, of which the symbols that
+                are not in this one are used, on the dates of this one. Both add to the references that there are. None:
+                no references.
+
+        Raises:
+            DataError: an unknown symbol, no symbol left to forecast, no date or no further symbol in the other panel.
+
+        >>> from torchcommodity import data
+        >>> data.embedded(["WTI", "BRENT"]).with_references(["BRENT"])
+        Panel(10226 dates 1986-01-02 to 2026-08-18, 1 symbol: WTI; 1 reference: BRENT)
+        """
+        if references is None or isinstance(references, Panel):
+            return replace(self, references=references and align_references(references, self))
+        check_several("with_references", references)
+        names = list(references)
+        if not names:
+            return self
+        others, rest = self.select(names), [symbol for symbol in self.symbols if symbol not in names]
+        if not rest:
+            raise DataError("references: expected a symbol that is not a reference, to be forecast; got none")
+        return self.select(rest).with_references(others).drop_empty_rows()
 
     def with_averages(self, symbols: Iterable[str] | None = None) -> "Panel":
         """Declare the prices of these symbols as averages of their period, those of all others as not.
@@ -396,8 +394,8 @@ class Panel:
     def equals(self, other: "Panel") -> bool:
         """Whether two panels are equal, with NaN equal to NaN.
 
-        Values, dates, symbols, units, provenance, contracts, averages, curve and deliveries are compared; findings
-        are not.
+        Values, dates, symbols, units, provenance, contracts, averages, curve, deliveries and references are compared;
+        findings are not.
         """
         return (
             (self.symbols, self.units, self.provenance) == (other.symbols, other.units, other.provenance)
@@ -406,10 +404,12 @@ class Panel:
             and same_values(self.values, other.values)
             and same_values(self.curve, other.curve)
             and same_months(self.deliveries, other.deliveries)
+            and (self.references is None) == (other.references is None)
+            and (self.references is None or other.references is None or self.references.equals(other.references))
         )
 
     def to_pandas(self, layout: TableLayout = "wide") -> "pd.DataFrame":
-        """Copy the prices to a pandas DataFrame, NaN = missing.
+        """Copy the prices to a pandas DataFrame, NaN = missing; without those of the references.
 
         Args:
             layout: "wide": index `date`, one column per symbol; "long": columns `date`, `symbol`, `price` and `unit`,
@@ -466,6 +466,9 @@ class Panel:
     def __repr__(self) -> str:
         noun = "symbol" if len(self.symbols) == 1 else "symbols"
         symbols = f"{len(self.symbols)} {noun}: {summarize_names(self.symbols, limit=6)}"
+        if self.references is not None:
+            names = self.references.symbols
+            symbols += f"; {len(names)} reference{'s' * (len(names) > 1)}: {summarize_names(names, limit=2)}"
         return f"Panel({len(self)} dates {self.dates[0]} to {self.dates[-1]}, {symbols})"
 
 

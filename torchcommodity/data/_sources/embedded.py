@@ -150,9 +150,10 @@ def embedded(symbols: Sequence[str] | None = None, *, frequency: TableFrequency 
     | daily | 12 US EIA spot prices of energy, from 1986 | `WTI`, `BRENT`, `HENRY_HUB`, to 2026-08-18 |
     | monthly | 71 World Bank prices, averages of the month, 1960 to May 2026 | 38, of every commodity |
 
-    By name only: the nine oil products, which end on 2025-12-08; and of the monthly prices further grades, indices, and
-    those that end earlier, have gaps or are administered. `torchcommodity data sources` lists all series with their
-    publishers, terms and credit lines. A month is dated on its last business day.
+    The others are references of the default ones, prices that help to forecast them: the nine oil products, which end
+    on 2025-12-08; and of the monthly prices further grades, indices, and those that end earlier, have gaps or are
+    administered. By name a panel has no references, see `add_references`. `torchcommodity data sources` lists all
+    series with their publishers, terms and credit lines. A month is dated on its last business day.
 
     Args:
         symbols: names, in this order; default: see the table.
@@ -167,13 +168,15 @@ def embedded(symbols: Sequence[str] | None = None, *, frequency: TableFrequency 
         DataError: an unknown symbol; the folder of prices was left out of this copy of the package.
 
     >>> embedded(), embedded(["GOLD"], frequency="monthly").units
-    (Panel(10411 dates 1986-01-02 to 2026-08-18, 3 symbols: WTI, BRENT, HENRY_HUB), ('$/troy oz',))
+    (Panel(10411 dates 1986-01-02 to 2026-08-18, 3 symbols: WTI, BRENT, HENRY_HUB; 9 references: GASOLINE_NYH, \
+GASOLINE_USGC and 7 more), ('$/troy oz',))
     """
     if frequency not in ("daily", "monthly"):
         raise ValueError(f"embedded: frequency must be daily or monthly; got {frequency!r}")
     check_several("embedded", symbols)
     panel = _panel(frequency, None if symbols is None else tuple(symbols))
-    return replace(panel, values=MetadataTensor(panel.values.plain().clone()))  # callers may write into their copy
+    panel = replace(panel, values=MetadataTensor(panel.values.plain().clone()))  # callers may write into their copy
+    return panel if symbols is not None else panel.with_references(_panel(frequency, embedded_symbols(frequency)))
 
 
 def embedded_symbols(frequency: TableFrequency = "daily") -> tuple[str, ...]:

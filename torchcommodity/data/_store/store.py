@@ -95,7 +95,7 @@ class Store:
 
     >>> from datetime import datetime
     >>> from torchcommodity.data import embedded
-    >>> wti = embedded()["WTI"].between("2018-06-18", "2018-06-29")
+    >>> wti = embedded(["WTI"]).between("2018-06-18", "2018-06-29")
     >>> store = Store(getfixture("tmp_path") / "prices.duckdb")
     >>> store.add(wti.between(last="2018-06-22"), "wti", known_from=datetime(2018, 6, 23)).new
     5
@@ -112,6 +112,8 @@ class Store:
 
     def add(self, panel: Panel, name: str, *, known_from: datetime | None = None) -> Vintage:
         """Append what is new or revised in a panel, with its metadata and findings, as a vintage of a name.
+
+        Its references are not stored; see `add_references`.
 
         Prices that the stored panel has and this one has not are recorded as withdrawn. A panel that differs from the
         last vintage in the time of retrieval at most adds nothing: the last vintage is returned, with the counts 0.

@@ -53,6 +53,8 @@ def _digest(panel: Panel) -> str:
     """Checksum of prices, dates, sources and findings, without the time of retrieval."""
     sources = [{key: value for key, value in source.items() if key != "retrieved"} for source in panel.sources()]
     digest = hashlib.sha256(panel.values.plain().numpy().tobytes())
+    if panel.references is not None:
+        digest.update(panel.references.values.plain().numpy().tobytes())
     digest.update(panel.dates.tobytes())
     digest.update(repr((sources, panel.findings)).encode())
     return digest.hexdigest()

@@ -17,6 +17,7 @@ from torchcommodity.forecast import (
     calendar,
     correlation,
     pairs_by_strength,
+    reference_findings,
 )
 from torchcommodity.opkit.arguments import operation
 from torchcommodity.serve.dashboard._coverage import coverage
@@ -53,10 +54,11 @@ def make_document(
     with operation("dashboard"):
         check_not_synthetic(prices)
     metadata = artifact.metadata
-    panel = align_panel(prices, metadata.symbols, metadata.contracts, metadata.frequency)
+    panel = align_panel(prices, metadata.symbols, metadata.contracts, metadata.frequency, metadata.references)
     past = past_forecasts(artifact, panel, 0 if outlook_only else None)
     days_ahead = calendar(panel.dates)
-    findings = (*panel.findings, *compare_with_training(panel, metadata.training_prices))
+    unlike = compare_with_training(panel, metadata.training_prices)
+    findings = (*panel.findings, *unlike, *reference_findings(panel))
     created, coverage_records = utc_now(), coverage(past, panel, metadata)
     today = today or date.fromisoformat(created[:10])
     document = {

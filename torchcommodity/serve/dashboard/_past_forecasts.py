@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.data import Panel, target_rows, targets
-from torchcommodity.export import Artifact, Metadata
+from torchcommodity.export import Artifact, Metadata, panel_inputs
 from torchcommodity.training import one_thread
 
 OUTCOME_ROWS = {"daily": 250, "weekly": 104, "monthly": 60}  # about one year of trading days
@@ -87,7 +87,7 @@ def past_forecasts(artifact: Artifact | CachedArtifact, panel: Panel, outcome_ro
     Raises:
         ValueError: the artifact rejects the panel, for example because it has too few rows.
     """
-    prices, days = panel.values.plain()[None], torch.from_numpy(panel.dates.astype(np.int64))[None]
+    prices, days = panel_inputs(artifact.metadata, panel)
     max_horizon, last = max(artifact.metadata.horizons), len(panel) - 1
     outcome_rows = OUTCOME_ROWS[artifact.metadata.frequency] if outcome_rows is None else outcome_rows
     first_outcome = max(last + 1 - outcome_rows, 0)
@@ -95,7 +95,9 @@ def past_forecasts(artifact: Artifact | CachedArtifact, panel: Panel, outcome_ro
     first_origin = min(max(artifact.metadata.min_rows - 1, first_outcome - rows_before), last)
     origins = _until_exit(range(first_origin, len(panel)))
     quantiles = torch.cat([artifact(prices[:, : t + 1], days[:, : t + 1]) for t in origins])
-    outcomes, ends = (f(prices[0], artifact.metadata.horizons)[first_origin:] for f in (targets, target_rows))
+    outcomes, ends = (
+        f(panel.values.plain(), artifact.metadata.horizons)[first_origin:] for f in (targets, target_rows)
+    )
     return PastForecasts(first_origin, first_outcome, quantiles, outcomes, ends)
 
 

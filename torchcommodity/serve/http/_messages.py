@@ -70,3 +70,9 @@ class ServedArtifact:
     sha256: str
     example: dict[str, Any] | None
     empty_document: dict[str, Any]
+    references: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns of the prices: symbols, then references."""
+        return self.symbols + self.references

@@ -44,14 +44,14 @@ def request_schemas(artifact: ServedArtifact, limits: Limits, keeps_series: bool
     request = PredictRequest.model_json_schema(ref_template="#/components/schemas/{model}")
     schemas: dict[str, Schema] = request.pop("$defs") | {"PredictRequest": request, "Price": PRICE}
     request["properties"]["instances"] |= {"minItems": 1, "maxItems": limits.max_instances}
-    fields, symbols = schemas["Instance"]["properties"], list(artifact.symbols)
+    fields, columns = schemas["Instance"]["properties"], list(artifact.columns)
     rows = {"minItems": 1 if keeps_series else artifact.min_rows, "maxItems": limits.max_rows}
     price = {"$ref": "#/components/schemas/Price"}
-    row = {"type": "array", "items": price, "minItems": len(symbols), "maxItems": len(symbols)}
+    row = {"type": "array", "items": price, "minItems": len(columns), "maxItems": len(columns)}
     by_symbol = {
         "type": "object",
-        "properties": {symbol: {"type": "array", "items": price, **rows} for symbol in symbols},
-        "required": symbols,
+        "properties": {symbol: {"type": "array", "items": price, **rows} for symbol in columns},
+        "required": list(artifact.symbols),
         "additionalProperties": False,
     }
     fields["prices"]["anyOf"] = [{"type": "array", "items": row, **rows}, by_symbol]

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from torchcommodity.data import Finding, inspect_prices
 from torchcommodity.export import Metadata
-from torchcommodity.forecast import STALE_DAYS
+from torchcommodity.forecast import STALE_DAYS, ended_references
 from torchcommodity.serve.http._messages import OutputSelection, PriceWindow
 
 
@@ -22,9 +22,13 @@ def window_findings(metadata: Metadata, window: PriceWindow) -> tuple[Finding, .
         window: the prices of the instance.
     """
     dates, frequency = window.days.astype("datetime64[D]"), metadata.frequency
+    N = len(metadata.symbols)
     findings = inspect_prices(
-        window.prices, dates, metadata.symbols, frequency=frequency, training=metadata.training_prices
+        window.prices[:, :N], dates, metadata.symbols, frequency=frequency, training=metadata.training_prices
     )
+    if metadata.references:
+        references = torch.from_numpy(window.prices[:, N:])
+        findings += (*ended_references(references, metadata.references, str(dates[-1]), frequency),)
     age = int((np.datetime64(datetime.now(timezone.utc).date(), "D") - dates[-1]).astype(np.int64))
     if age > STALE_DAYS[frequency]:
         findings += (Finding("old prices", "", str(dates[-1]), 0, f"the last row is {age:,} days old", "kept"),)
@@ -63,7 +67,8 @@ def encode_prediction(metadata: Metadata, window: PriceWindow, selection: Output
         selection: horizons, levels and quantity of the response.
         quantiles: (H, N, Q) quantiles of the cumulative log-return.
     """
-    prices, positive = window.prices, window.prices > 0  # the others are NaN or not positive
+    prices = window.prices[:, : len(metadata.symbols)]
+    positive = prices > 0  # the others are NaN or not positive
     counts = positive.sum(0)
     rows = len(prices) - 1 - positive[::-1].argmax(0)  # of the last positive price
     last = np.where(counts > 0, prices[rows, np.arange(len(rows))], np.nan)

@@ -79,22 +79,27 @@ def _indices(name: str, values: Sequence[float] | None, available: Sequence[floa
 
 
 def _window(instance: Instance, field: str, metadata: ServedArtifact, limits: Limits) -> PriceWindow:
-    """Prices and days of an instance, by row or by symbol, one price per date and symbol."""
+    """Prices and days of an instance, by row or by symbol, one price per date and symbol.
+
+    By symbol, the artifact's references may be left out.
+    """
     rows = len(instance.dates)
     _check_rows(rows, f"{field}.dates", 1 if instance.append else metadata.min_rows, limits)
     days = _days(instance.dates, f"{field}.dates", metadata)
-    field, symbols = f"{field}.prices", metadata.symbols
+    field, symbols = f"{field}.prices", metadata.columns
     by_symbol = isinstance(instance.prices, dict)
     if isinstance(instance.prices, dict):
         for symbol in instance.prices:
             if symbol not in symbols:
                 raise invalid_field(field, f"the symbols {', '.join(symbols)}", symbol)
+        missing: PriceSeries = [None] * rows
+        given = dict.fromkeys(metadata.references, missing) | instance.prices
         for symbol in symbols:
-            if symbol not in instance.prices:
+            if symbol not in given:
                 raise invalid_field(f"{field}.{symbol}", f"{rows} prices", None)
-            if (count := len(instance.prices[symbol])) != rows:
+            if (count := len(given[symbol])) != rows:
                 raise invalid_field(f"{field}.{symbol}", f"{rows} prices, one per date", count)
-        columns = [instance.prices[symbol] for symbol in symbols]
+        columns = [given[symbol] for symbol in symbols]
         prices = np.ascontiguousarray(_flat_array(columns, rows * len(symbols)).reshape(len(symbols), rows).T)
     else:
         if len(instance.prices) != rows:

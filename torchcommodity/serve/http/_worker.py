@@ -64,9 +64,9 @@ def example_request(metadata: Metadata) -> dict[str, Any] | None:
     Args:
         metadata: of the artifact.
     """
-    if metadata.frequency != "daily" or any(metadata.contracts) or not set(metadata.symbols) <= set(embedded_symbols()):
+    if metadata.frequency != "daily" or any(metadata.contracts) or not set(metadata.columns) <= set(embedded_symbols()):
         return None
-    panel = embedded(metadata.symbols)
+    panel = embedded(metadata.columns)
     rows = panel.values.plain()[-metadata.min_rows :].tolist()
     prices = [[price if price == price else None for price in row] for row in rows]
     return {"instances": [{"prices": prices, "dates": list(map(str, panel.dates[-metadata.min_rows :]))}]}

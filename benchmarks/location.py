@@ -1,0 +1,105 @@
+"""What related prices and the season add to the forecast: the model with them against the model without.
+
+python benchmarks/location.py                                          # embedded prices and random walks
+python benchmarks/location.py --futures FOLDER --page docs/results/location.md   # and the ten futures of futures.py
+"""
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from futures import futures
+from markdown import environment, format_table, replace_table
+
+from torchcommodity import data
+from torchcommodity.forecast import Backtest, backtest, horizon_name, score
+from torchcommodity.opkit import MetadataTensor
+from torchcommodity.training import FitConfig
+
+WITHOUT = "without"
+DAILY, MONTHLY = ((2000, 2016), (2017, 2025)), ((1990, 2009), (2010, 2025))  # years of choice, test years
+
+
+class Case(NamedTuple):
+    """Prices, and the years of choice and of the test."""
+
+    name: str
+    panel: data.Panel
+    spans: tuple[tuple[int, int], ...]
+
+
+def embedded_cases() -> Iterator[Case]:
+    daily = data.embedded(list(data.embedded_symbols()))
+    yield Case("12 spot prices", daily, DAILY)
+    yield Case("WTI, Brent, Henry Hub, nine references", data.embedded(), DAILY)
+    yield Case("the same without references", data.embedded().with_references(None), DAILY)
+    monthly = data.embedded(list(data.embedded_symbols("monthly")), frequency="monthly")
+    yield Case("71 monthly prices", monthly, MONTHLY)
+    yield Case("12 random walks", random_walks(daily), DAILY)
+
+
+def futures_cases(folder: Path) -> Iterator[Case]:
+    for name, rules in {
+        "ten futures, curve and calendar": {},
+        "ten futures, calendar": {"curve": False},
+        "ten futures, neither": {"calendar": False},
+    }.items():
+        yield Case(name, futures(folder, **rules), ((2010, 2016), (2017, 2023)))
+
+
+def random_walks(panel: data.Panel) -> data.Panel:
+    """Prices without anything to know: the dates and gaps of the panel, steps with a correlation of 0.7."""
+    generator = np.random.default_rng(0)
+    common, own = generator.standard_normal((2, *panel.values.shape))
+    steps = 0.02 * (np.sqrt(0.7) * common[:, :1] + np.sqrt(0.3) * own)
+    prices = np.where(panel.values.plain().isfinite().numpy(), 50 * np.exp(steps.cumsum(0)), np.nan)
+    return replace(panel, values=MetadataTensor(torch.from_numpy(prices)), findings=())
+
+
+def compare(case: Case) -> Backtest:
+    """The default model, and the same model without location."""
+    panel = case.panel.between(None, f"{case.spans[-1][1]}-12-31")
+    config = FitConfig.for_frequency(panel.frequency)
+    without = replace(config, model=replace(config.model, har=replace(config.model.har, location=False)))
+    first = case.spans[0][0]
+    result, other = (backtest(panel, c, first_year=first, baselines={}) for c in (config, without))
+    return replace(
+        result,
+        quantiles=result.quantiles | {WITHOUT: other.quantiles[other.model]},
+        variances=result.variances | {WITHOUT: other.variances[other.model]},
+    )
+
+
+def rows(case: Case) -> Iterator[list[str]]:
+    result = compare(case)
+    for first, last in case.spans:
+        frame = score(result.between(first, last), reference=WITHOUT).to_pandas().set_index(["model", "horizon"])
+        cells, inside = [], []
+        for horizon in result.horizons:
+            cells.append(f"{frame.loc[(result.model, horizon)].skill:+.2f} ({frame.loc[(WITHOUT, horizon)].dm_p:.2f})")
+            inside.append(f"{100 * frame.loc[(result.model, horizon)].coverage90:.0f}")
+        yield [case.name, f"{first} to {last}", *cells, ", ".join(inside)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--futures", type=Path, help="Folder with the ten futures, see futures.py")
+    parser.add_argument("--page", type=Path, help="Markdown page whose tables are replaced")
+    options = parser.parse_args()
+    cases = [*embedded_cases(), *(futures_cases(options.futures) if options.futures else ())]
+    for frequency in ("daily", "monthly"):
+        horizons = FitConfig.for_frequency(frequency).model.har.horizons
+        heads = ["prices", "origins", *(horizon_name(h, frequency) for h in horizons), "inside 90 %"]
+        table = [row for case in cases if case.panel.frequency == frequency for row in rows(case)]
+        text = f"{format_table(heads, table)}\n\n{environment(f'torch {torch.__version__}')}"
+        print(text)
+        if options.page:
+            replace_table(options.page, frequency, text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,137 @@
+"""What moved the median of a forecast: related prices, the season, contract rolls, in figures and in words."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+
+from torchcommodity.forecast._calendar import horizon_name
+from torchcommodity.models import Frequency, Har, ModelInputs
+from torchcommodity.opkit import Past
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SEASON, ROLLS, LIMIT = "season", "rolls and averaging", "limit"
+ROWS_PER_YEAR: dict[Frequency, int] = {"daily": 252, "weekly": 52, "monthly": 12}
+NAMED = 3  # related goods of a sentence; the rest is summed as "others"
+ROUNDING = 1e-12
+SMALLEST = 0.0005  # log-return: the smallest part that a sentence names
+
+
+class LocationPart(NamedTuple):
+    """One part of the expected change of a log price."""
+
+    symbol: str
+    horizon: int  # rows
+    source: str  # the related good, "season", "rolls and averaging", or "limit": what the limit takes away
+    deviation: float  # by how much the symbol is dear against the good, as a log ratio; NaN for the others
+    log_return: float  # the part; those of a symbol and a horizon sum to the expected change
+    years: float  # of training with an outcome behind the relation; NaN for the others
+
+
+@dataclass(frozen=True, repr=False)
+class Location:
+    """Parts of the expected change of each log price over each horizon, the largest first.
+
+    Without them the median of a forecast would be the last price, but for the drift that is kept.
+
+    Args:
+        parts: of every symbol and horizon.
+        frequency: of the prices: what a row is.
+    """
+
+    parts: tuple[LocationPart, ...]
+    frequency: Frequency
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """One row per part, with the fields of `LocationPart` as columns."""
+        import pandas as pd
+
+        table: pd.DataFrame = pd.DataFrame(self.parts, columns=LocationPart._fields)
+        return table
+
+    def sentence(self, symbol: str, horizon: int | None = None) -> str:
+        """`3 months: 4 % dear against GASOLINE_NYH: -0.6 %; season: +0.2 % (39 years)`.
+
+        Args:
+            symbol: a symbol of the forecast.
+            horizon: in rows; default: the third of the forecast, a quarter of daily prices.
+        """
+        own = [part for part in self.parts if part.symbol == symbol]
+        horizons = sorted({part.horizon for part in own})
+        if not own:
+            raise ValueError(f"sentence: symbol must be one of the forecast; got {symbol!r}")
+        horizon = horizons[min(2, len(horizons) - 1)] if horizon is None else horizon
+        own = [part for part in own if part.horizon == horizon]
+        named = [part for part in own if math.isfinite(part.deviation) and abs(part.log_return) >= SMALLEST][:NAMED]
+        others = sum(part.log_return for part in own if math.isfinite(part.deviation) and part not in named)
+        words = [f"{_deviation(part.deviation)} against {part.source}: {_percent(part.log_return)}" for part in named]
+        if abs(others) >= SMALLEST:
+            words.append(f"other related prices: {_percent(others)}")
+        words += [
+            f"{part.source}: {_percent(part.log_return)}"
+            for part in own
+            if not math.isfinite(part.deviation) and abs(part.log_return) >= SMALLEST
+        ]
+        years = max((part.years for part in named), default=math.nan)
+        behind = f" ({years:.0f} years)" if math.isfinite(years) else ""
+        return f"{horizon_name(horizon, self.frequency)}: {'; '.join(words) or 'no change expected'}{behind}"
+
+    def __repr__(self) -> str:
+        symbols = dict.fromkeys(part.symbol for part in self.parts)
+        return "\n".join(f"{symbol}, {self.sentence(symbol)}" for symbol in symbols)
+
+
+@torch.no_grad()
+def explain_location(har: Har, inputs: ModelInputs, symbols: Sequence[str], references: Sequence[str]) -> Location:
+    """The parts of `Har`'s expected change at the last row."""
+    batch, past, horizons = inputs.unsqueeze(), Past(), har.config.horizons
+    adjusted = har.adjust_rolls(batch, last_rows=1)
+    rolls = adjusted.shift[0, -1]  # (H, N)
+    expected, related, season = rolls.clone(), torch.zeros(len(horizons), 0), torch.zeros_like(rolls)
+    pairs: list[tuple[int, int]] = []
+    deviation = years = torch.zeros(0)
+    if har.location is not None:
+        slow = har.slow_variance(har.variance_terms(adjusted))
+        expected += har.location(batch.prices, batch.references, batch.days, slow)[0, -1]
+        waves = har.location.waves(batch.prices, batch.days, past)
+        if waves is not None:
+            season = (waves[0, -1] * har.location.season.to(waves)).sum(-1)
+        deviations = har.location.deviations(batch.prices, batch.references, past, 1)
+        if deviations is not None and har.location.pairs is not None:
+            deviation, pairs = deviations[0, -1], [(int(n), int(j)) for n, j in har.location.pairs]
+            related = har.location.coefficients * deviation
+            years = har.location.rows / ROWS_PER_YEAR[har.config.frequency]
+    names, parts = [*symbols, *references], list[LocationPart]()
+    for n, symbol in enumerate(symbols):
+        own = [m for m, (k, _) in enumerate(pairs) if k == n]
+        for i, h in enumerate(horizons):
+            goods = [
+                LocationPart(symbol, h, names[pairs[m][1]], float(deviation[m]), float(related[i, m]), float(years[m]))
+                for m in own
+                if related[i, m] != 0
+            ]
+            total = sum(part.log_return for part in goods) + float(season[i, n]) + float(rolls[i, n])
+            others = {
+                SEASON: float(season[i, n]),
+                ROLLS: float(rolls[i, n]),
+                LIMIT: float(expected[i, n]) - total,
+            }
+            for name, x in others.items():
+                if abs(x) > ROUNDING:
+                    goods.append(LocationPart(symbol, h, name, math.nan, x, math.nan))
+            parts += sorted(goods, key=lambda part: -abs(part.log_return))
+    return Location(tuple(parts), har.config.frequency)
+
+
+def _deviation(x: float) -> str:
+    """`4 % dear`, of a log ratio."""
+    return f"{abs(math.expm1(x)):.0%} {'dear' if x > 0 else 'cheap'}".replace("%", " %")
+
+
+def _percent(x: float) -> str:
+    """`-0.6 %`, of a log-return."""
+    return f"{100 * math.expm1(x):+.1f} %"

@@ -1,0 +1,200 @@
+"""What is known of where a price goes: prices of related goods revert toward each other, and seasons recur.
+
+Legend: B batch, T time, L last rows, N symbols, R references, H horizons, M pairs, K pairs of one symbol.
+
+    x_nj    ln P_n - ln P_j less its exponentially weighted mean: by how much n is dear against j
+    g       sine and cosine of the time of the year, and of twice it
+    m_h     sum_j c_hj x_nj + beta_h g, within +-sigma_h / 2
+"""
+
+from collections.abc import Iterator
+from functools import reduce
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from torchcommodity.models._har_config import Frequency, HarConfig
+from torchcommodity.opkit import Past
+from torchcommodity.ops import ewm_mean, linear_recurrence
+
+LIMIT = 0.5  # of sigma: an expectation beyond it says more of the fit than of the price
+WAVES = 4  # columns of `seasonal_waves`
+PAIRS_AT_ONCE = 256  # of which all rows are in memory
+
+
+class RelationRule(NamedTuple):
+    """What makes a relation of two prices, in rows of a frequency."""
+
+    halflife: int  # of the mean of their log ratio
+    min_values: int  # before its first deviation
+    min_rows: int  # of training, with an outcome
+    comovement: float  # smallest correlation of their changes over the horizon
+    max_age: int = 5  # own rows of a symbol for which the last price of another good stands
+
+
+RELATION_RULES: dict[Frequency, RelationRule] = {
+    "daily": RelationRule(504, 126, 500, 0.4),
+    "weekly": RelationRule(104, 26, 260, 0.4),
+    "monthly": RelationRule(24, 12, 120, 0.3),
+}
+
+
+class Location(nn.Module):
+    """Expected change of log prices from related prices and the season: zero until it is calibrated.
+
+    Args:
+        assets: N, the number of symbols.
+        config: settings of `Har`.
+
+    Each symbol has pairs with other symbols and with references, prices that are not forecast. A deviation counts the
+    symbol's own rows: on a row on which only other symbols trade it stays as it is. The last price of the other good
+    stands for at most 5 of them; after that, and before enough values, the pair adds nothing.
+    """
+
+    season: Tensor  # (H, N, 4)
+    # None without pairs: torch 2.13 does not read a graph with empty tensors
+    pairs: Tensor | None  # (M, 2) int64: symbol, and the other good among the N symbols and R references; in order
+    coefficients: Tensor  # (H, M), <= 0
+    rows: Tensor  # (M,) int64, largest number of training rows over the horizons
+    cells: Tensor  # (N, K) int64: the pairs of each symbol, M where it has fewer
+
+    def __init__(self, assets: int, config: HarConfig) -> None:
+        super().__init__()
+        self.assets, self.config, self.rule = assets, config, RELATION_RULES[config.frequency]
+        horizons = len(config.horizons)
+        self.register_buffer("season", torch.zeros(horizons, assets, WAVES, dtype=torch.double))
+        self.set_pairs(*(torch.zeros(0, 2, dtype=torch.long) for _ in range(3)))
+
+    def set_pairs(self, pairs: Tensor, coefficients: Tensor, rows: Tensor) -> None:
+        """Replace the pairs, sorted by symbol."""
+        if not len(pairs):
+            for name in ("pairs", "coefficients", "rows", "cells"):
+                self.register_buffer(name, None)
+            return
+        for name, x in (("pairs", pairs), ("coefficients", coefficients), ("rows", rows)):
+            self.register_buffer(name, x)
+        counts = torch.bincount(pairs[:, 0], minlength=self.assets)
+        first, k = counts.cumsum(0) - counts, torch.arange(int(counts.max()), device=pairs.device)
+        cells = torch.where(k < counts[:, None], first[:, None] + k, len(pairs))
+        self.register_buffer("cells", cells, persistent=False)
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *arguments: Any) -> None:
+        """The number of pairs is that of the file, which may have none."""
+        names = [f"{prefix}{name}" for name in ("pairs", "coefficients", "rows")]
+        if all(name in state_dict for name in names):
+            self.set_pairs(*(state_dict[name] for name in names))
+        elif f"{prefix}season" in state_dict and not any(name in state_dict for name in names):
+            self.set_pairs(*(torch.zeros(0, 2, dtype=torch.long) for _ in range(3)))
+        super()._load_from_state_dict(state_dict, prefix, *arguments)
+
+    def forward(
+        self,
+        prices: Tensor,  # (B, T, N)
+        references: Tensor | None,  # (B, T, R)
+        days: Tensor | None,  # (B, T) int64, since 1970-01-01; None = the season adds nothing
+        variance: Tensor,  # (B, L, N) slow variance per row
+        past: Past | None = None,
+    ) -> Tensor:  # (B, L, H, N)
+        """Expected change of the log price over each horizon, zero during warm-up."""
+        past, L = past or Past(), variance.shape[1]
+        deviations, waves = self.deviations(prices, references, past, L), self.waves(prices, days, past)
+        expected = reduce(torch.add, self.parts(deviations, waves, L), torch.zeros_like(variance).unsqueeze(2))
+        return self.limit(expected, variance)
+
+    def limit(self, expected: Tensor, variance: Tensor) -> Tensor:  # (..., H, N), (..., N) -> (..., H, N)
+        """Expected changes within +-sigma_h / 2, zero during warm-up."""
+        horizons = variance.new_tensor(self.config.horizons)[:, None]
+        limit = LIMIT * (horizons * variance.unsqueeze(-2)).sqrt()
+        return torch.where(limit.isfinite(), expected.clamp(-limit, limit), 0.0)
+
+    def parts(self, deviations: Tensor | None, waves: Tensor | None, L: int) -> Iterator[Tensor]:  # (B, L, H, N) each
+        """Contributions to m_h at the last rows, before the limit: of each symbol's k-th pair, and of each wave.
+
+        They are added one by one: in `sum` or a matrix product the order depends on the number of rows.
+        """
+        if deviations is not None:
+            x = F.pad(deviations, (0, 1))
+            c = F.pad(self.coefficients, (0, 1)).to(x)
+            for cell in self.cells.unbind(1):
+                yield x.index_select(-1, cell).unsqueeze(2) * c.index_select(1, cell)
+        if waves is not None:
+            season = self.season.to(waves)
+            for i in range(WAVES):
+                yield waves[:, -L:, :, i].unsqueeze(2) * season[..., i]
+
+    def deviations(self, prices: Tensor, references: Tensor | None, past: Past, L: int) -> Tensor | None:  # (B, L, M)
+        """x of every pair on the last own row of its symbol up to each row, zero where it is not known; or no pair."""
+        if self.pairs is None:
+            return None
+        log, known = known_log_prices(prices, references)
+        last = carry_forward(log, known, past, "last_log_price")
+        blocks = enumerate(self.pairs.split(PAIRS_AT_ONCE))
+        return torch.cat([self._deviations(log, known, last, pairs, past, f"{k}")[:, -L:] for k, pairs in blocks], -1)
+
+    def _deviations(
+        self, log: Tensor, known: Tensor, last: Tensor, pairs: Tensor, past: Past, name: str
+    ) -> Tensor:  # (B, T, N + R) each, (M', 2) -> (B, T, M')
+        symbol, other = pairs.unbind(1)
+        own, fresh = known.index_select(-1, symbol), known.index_select(-1, other)
+        # own rows of the symbol since the last price of the other good; none before its first price
+        before = past.get(f"price_age{name}")
+        age: Tensor = linear_recurrence(
+            torch.where(fresh, 0.0, 1.0).to(log),
+            torch.where(own & ~fresh, 1.0, 0.0).to(log),
+            log.new_full(symbol.shape, self.rule.max_age + 1.0) if before is None else before,
+        )
+        past.keep_last(f"price_age{name}", age)
+        usable = own & (age <= self.rule.max_age)
+        ratio = torch.where(usable, log.index_select(-1, symbol) - last.index_select(-1, other), torch.nan)
+        settings = {"halflife": self.rule.halflife, "min_periods": self.rule.min_values, "ignore_na": True}
+        deviation = ratio - past.call(f"log_ratio{name}", ewm_mean, ratio, **settings)
+        return carry_forward(torch.where(deviation.isfinite(), deviation, 0.0), own, past, f"deviation{name}")
+
+    def waves(self, prices: Tensor, days: Tensor | None, past: Past) -> Tensor | None:  # (B, T, N, 4)
+        """`seasonal_waves` of the last own row of each symbol up to each row."""
+        if days is None:
+            return None
+        known = (prices > 0) & (prices < torch.inf)
+        own_days = carry_forward(days.unsqueeze(-1).to(prices).expand_as(prices), known, past, "day")
+        return seasonal_waves(own_days)
+
+
+def known_log_prices(prices: Tensor, references: Tensor | None) -> tuple[Tensor, Tensor]:  # (..., T, N + R) each
+    """Log prices of symbols and references, zero where not known, and whether they are known.
+
+    The price of a reference on a row on which no symbol has one is not used: forecasts of such a row do not exist, and
+    panels leave it out.
+    """
+    known = (prices > 0) & (prices < torch.inf)
+    if references is not None:
+        own_row = known.any(-1, keepdim=True)
+        prices = torch.cat([prices, references], -1)
+        known = torch.cat([known, (references > 0) & (references < torch.inf) & own_row], -1)
+    return torch.where(known, prices, 1.0).log(), known
+
+
+def carry_forward(x: Tensor, known: Tensor, past: Past, name: str) -> Tensor:  # (B, T, N), (B, T, N) bool
+    """The last known value up to each row; zero before the first.
+
+    >>> carry_forward(torch.tensor([[2.0], [9.0]]), torch.tensor([[True], [False]]), Past(), "x").flatten()
+    tensor([2., 2.])
+    """
+    before = past.get(name)
+    keep, value = torch.where(known, 0.0, 1.0).to(x), torch.where(known, x, 0.0)
+    carried: Tensor = linear_recurrence(keep, value, *([] if before is None else [before]))
+    past.keep_last(name, carried)
+    return carried
+
+
+def seasonal_waves(days: Tensor) -> Tensor:  # (...) -> (..., 4)
+    """Sine and cosine of the time of the year, and of twice it, of days since 1970-01-01.
+
+    A year is 365.25 days: from 1901 to 2099 the time of the year is then right within a day.
+
+    >>> seasonal_waves(torch.tensor([0.0, 365.25])).round().tolist()
+    [[0.0, 1.0, 0.0, 1.0], [0.0, 1.0, 0.0, 1.0]]
+    """
+    angle = (4 * days).remainder(1461.0) * (2 * torch.pi / 1461)
+    return torch.stack([angle.sin(), angle.cos(), (2 * angle).sin(), (2 * angle).cos()], -1)
