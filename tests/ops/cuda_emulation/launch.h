@@ -12,7 +12,7 @@ extern "C" void set_reverse_order(bool reverse) { reverse_order = reverse; }
 
 namespace commodity {
 
-constexpr int kWarp = 32;
+constexpr int kWarp = 32, kScanThreads = 64, kScanRows = 3, kScanGroup = 2;
 constexpr int64_t kChunk = 8;  // small, so that the short panels of the tests have many chunks
 
 template <typename T>
@@ -20,11 +20,51 @@ inline T read(const T* address) {
   return *address;
 }
 
+inline double divide(double x, double y) { return x / y; }
+
 inline int64_t in_order(int64_t i, int64_t items) { return reverse_order ? items - 1 - i : i; }
 
 template <typename Body>
 void launch(const Tensor&, int64_t items, const Body& body) {
   for (int64_t i = 0; i < items; ++i) body(in_order(i, items));
+}
+
+struct ItemMemory {
+  char* memory;
+
+  template <typename T>
+  T* array(int64_t begin) const {
+    return reinterpret_cast<T*>(memory + begin);
+  }
+};
+
+template <typename Body>
+void launch_with_memory(const Tensor&, int64_t items, int64_t bytes, const Body& body) {
+  std::vector<double> memory(bytes / sizeof(double));
+  for (int64_t i = 0; i < items; ++i) body(in_order(i, items), ItemMemory{reinterpret_cast<char*>(memory.data())});
+}
+
+inline void publish(double* address, double value) { *address = value; }
+inline double await(const double* address) { return *address; }
+
+template <int phase = 0, typename Body>
+void run_phases(const Body& body, std::vector<typename Body::Thread>& threads, typename Body::Shared& shared, int chain,
+                int link) {
+  for (int i = 0; i < kScanThreads; ++i) {
+    const int number = in_order(i, kScanThreads);
+    body.template run<phase>(threads[number], shared, chain, link, number);
+  }
+  if constexpr (phase + 1 < Body::kPhases) run_phases<phase + 1>(body, threads, shared, chain, link);
+}
+
+template <typename Body>
+void launch_links(const Tensor&, int chains, int64_t links, const Tensor&, const Body& body) {
+  typename Body::Shared shared;
+  for (int64_t link = 0; link < links; ++link)
+    for (int64_t i = 0; i < chains; ++i) {
+      std::vector<typename Body::Thread> threads(kScanThreads);
+      run_phases(body, threads, shared, static_cast<int>(in_order(i, chains)), static_cast<int>(link));
+    }
 }
 
 template <typename Body>

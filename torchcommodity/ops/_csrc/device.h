@@ -29,10 +29,11 @@ struct GridItem {
   Grid grid;
   Body body;
 
-  COMMODITY_INLINE void operator()(int64_t i) const {
+  template <typename... Memory>
+  COMMODITY_INLINE void operator()(int64_t i, const Memory&... memory) const {
     const int64_t lane = i % grid.tile, chunk = i / grid.tile % grid.chunks, rest = i / grid.tile / grid.chunks;
     const int64_t column = rest % grid.tiles * grid.tile + lane;
-    if (column < grid.columns) body(rest / grid.tiles, column, chunk);
+    if (column < grid.columns) body(rest / grid.tiles, column, chunk, memory...);
   }
 };
 
@@ -71,10 +72,17 @@ struct State {
 
 template <int K = 1>
 struct Affine {
+  using State = commodity::State<K>;
   double factor, offset[K];
 
-  COMMODITY_INLINE State<K> operator()(const State<K>& y) const {
-    State<K> next;
+  // Of a single row, whose factor is one of the inputs.
+  COMMODITY_INLINE State apply(const State& y) const {
+    State next;
+    for (int k = 0; k < K; ++k) next.y[k] = factor * y.y[k] + offset[k];
+    return next;
+  }
+  COMMODITY_INLINE State operator()(const State& y) const {
+    State next;
     for (int k = 0; k < K; ++k)  // a composed factor may be infinite: infinity * 0 would be NaN
       next.y[k] = y.y[k] == 0 && factor == factor ? offset[k] : factor * y.y[k] + offset[k];
     return next;
@@ -184,17 +192,6 @@ Tensor states_before(const Tensor& like, int64_t batch, const Chunks& chunks, co
   launch_grid(like, Grid(batch, upper.columns, upper.chunks),
               Apply<K, ComposedMaps<K>, StorePrevious<K>>{rows, store, upper, data_ptr<State<K>>(upper_states)});
   return states;
-}
-
-// Computes y_t = maps(panel, t, column)(y_{t-1}) from initial(panel, column) in float64, and calls
-// write(panel, t, column, y_{t-1}, y_t) for every row.
-template <int K = 1, typename Maps, typename Initial, typename Write>
-void run_recurrence(const Tensor& like, int64_t batch, int64_t steps, int64_t columns, const Maps& maps,
-                    const Initial& initial, const Write& write) {
-  const Chunks chunks(steps, columns);
-  const Tensor states = states_before<K>(like, batch, chunks, maps, initial);
-  launch_grid(like, Grid(batch, columns, chunks.chunks),
-              Apply<K, Maps, Write>{maps, write, chunks, data_ptr<State<K>>(states)});
 }
 
 }  // namespace commodity

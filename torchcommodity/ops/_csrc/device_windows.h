@@ -42,6 +42,95 @@ COMMODITY_INLINE void for_each_window(int64_t first, int64_t window, const Add& 
   }
 }
 
+// The rows that kRows windows of a column read: `first` is the newest row of the first window, `missing` rows of that
+// window are before the panel, and `rows` windows end in the panel.
+template <typename Value>
+struct WindowRows {
+  const Value* first;
+  int64_t stride;
+  int window, missing, rows;
+  WindowRows() = default;
+  COMMODITY_INLINE WindowRows(const Value* column, int64_t stride, int64_t first, int64_t steps, int64_t window,
+                              int kRows)
+      : first(column + first * stride),
+        stride(stride),
+        window(static_cast<int>(window)),
+        missing(static_cast<int>(first < window - 1 ? window - 1 - first : 0)),
+        rows(static_cast<int>(steps - first < kRows ? steps - first : kRows)) {}
+};
+
+// The same for sums with sum.add(anchor, value, row), which skip Sum::kMissing. Loads come before the sums that need
+// them, since a load takes longer than all additions. finish(k, older sum, its anchor, newer sum, its anchor) is called
+// for every k. Rows are counted from the oldest one of the first window. An anchor is what all sums of a chain share:
+// anchor.choose(values, count) sees the values before they are added.
+template <int kRows, typename Sum, typename Value, typename Finish>
+COMMODITY_INLINE void sum_windows(const WindowRows<Value>& rows, const Finish& finish) {
+  constexpr int kAtOnce = 8;
+  const int64_t stride = rows.stride;
+  Value before[kRows], after[kRows], values[kAtOnce];
+  const Value *oldest = rows.first - (rows.window - 1) * stride, *address = oldest;
+#pragma unroll
+  for (int k = 0; k < kRows - 1; ++k, address += stride)
+    before[k] = k >= rows.missing ? read(address) : Value(Sum::kMissing);
+  address = rows.first;
+#pragma unroll
+  for (int k = 1; k < kRows; ++k) {
+    address += stride;
+    after[k - 1] = k < rows.rows ? read(address) : Value(Sum::kMissing);
+  }
+  Sum suffix[kRows], sum{}, prefix{};
+  typename Sum::Anchor older{};
+  int row = kRows - 1 > rows.missing ? kRows - 1 : rows.missing;
+  address = oldest + row * stride;
+  for (; row + kAtOnce <= rows.window; row += kAtOnce) {
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i, address += stride) values[i] = read(address);
+    older.template choose<1>(values, kAtOnce);
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) sum.add(older, values[i], row + i);
+  }
+#pragma unroll
+  for (int i = 0; i < kAtOnce; ++i, address += stride)
+    values[i] = i < rows.window - row ? read(address) : Value(Sum::kMissing);
+  older.template choose<1>(values, kAtOnce);
+#pragma unroll
+  for (int i = 0; i < kAtOnce; ++i) sum.add(older, values[i], row + i);
+  typename Sum::Anchor newer = older;
+  suffix[kRows - 1] = sum;
+  older.template choose<-1>(before, kRows - 1);
+#pragma unroll
+  for (int k = kRows - 2; k >= 0; --k) {
+    sum.add(older, before[k], k);
+    suffix[k] = sum;
+  }
+  newer.template choose<1>(after, kRows - 1);
+#pragma unroll
+  for (int k = 0; k < kRows; ++k) {
+    if (k > 0) prefix.add(newer, after[k - 1], rows.window - 1 + k);
+    finish(k, suffix[k], older, prefix, newer);
+  }
+}
+
+// Writes result(k, older sum, its anchor, newer sum, its anchor) for every window of a column.
+template <int kRows, typename Sum, typename Value, typename Output, typename Result>
+COMMODITY_INLINE void write_windows(const WindowRows<Value>& rows, Output* y, const Result& result) {
+  sum_windows<kRows, Sum>(rows, [&](int k, const auto&... sums) {
+    const Output value = result(k, sums...);
+    if (k < rows.rows) *y = value;
+    y += rows.stride;
+  });
+}
+
+struct NoAnchor {
+  template <int direction, typename Value>
+  COMMODITY_INLINE void choose(const Value*, int) const {}
+};
+
+template <typename scalar_t>
+COMMODITY_INLINE bool is_finite(scalar_t x) {
+  return std::abs(x) < INFINITY;
+}
+
 // kTerms sums at once.
 template <typename Number, int kTerms>
 struct Sums {
@@ -60,6 +149,7 @@ struct FiniteValues {
   int64_t steps, assets;
 
   COMMODITY_INLINE int64_t at(int64_t panel, int64_t t, int64_t n) const { return (panel * steps + t) * assets + n; }
+  COMMODITY_INLINE const scalar_t* column(int64_t panel, int64_t n) const { return x + at(panel, 0, n); }
   COMMODITY_INLINE bool has_row(int64_t t) const { return t >= 0 && t < steps; }
   COMMODITY_INLINE scalar_t operator()(int64_t panel, int64_t t, int64_t n) const {
     if (!has_row(t)) return NAN;
@@ -98,6 +188,8 @@ struct WindowItem {
 // Calls body(panel, column, first) for every Body::kRows-th row of every column.
 template <typename Body>
 void launch_windows(const Tensor& like, const Panels& panels, const Body& body) {
+  STD_TORCH_CHECK(panels.steps <= std::numeric_limits<int>::max(),
+                  "rolling windows on a GPU: at most 2^31 - 1 rows, got ", panels.steps);
   launch_grid(like, Grid(panels.batch, panels.assets, (panels.steps + Body::kRows - 1) / Body::kRows),
               WindowItem<Body>{body});
 }

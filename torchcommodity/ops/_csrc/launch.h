@@ -15,6 +15,10 @@ namespace commodity {
 constexpr int kThreads = 256, kWarp = 32;
 constexpr int64_t kChunk = 64;  // rows per item of a recurrence; a constant, so that results do not depend on the GPU
 constexpr int64_t kBlocks = 1 << 20;  // at most; each thread then takes several items
+// Of a scan over time; constants, so that results do not depend on the GPU: threads of a block, rows of a thread, and
+// threads whose rows are composed to one map
+constexpr int kScanThreads = 512, kScanRows = 8, kScanGroup = 4;
+constexpr int kScanBlocks = 2;  // per multiprocessor, which limits the registers of a thread
 
 // Reads an input through the read-only cache. The kernel must not write to this memory.
 template <typename T>
@@ -23,6 +27,20 @@ COMMODITY_INLINE T read(const T* address) {
   return __ldg(address);
 #else
   return *address;
+#endif
+}
+
+// x / y for a normal y: without the branch for others, which keeps the compiler from interleaving divisions.
+COMMODITY_INLINE double divide(double x, double y) {
+#if defined(__CUDA_ARCH__)
+  double inverse;
+  asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(inverse) : "d"(y));
+  inverse = fma(inverse, fma(-y, inverse, 1.0), inverse);
+  inverse = fma(inverse, fma(-y, inverse, 1.0), inverse);
+  const double quotient = x * inverse;
+  return fabs(quotient) < INFINITY ? fma(inverse, fma(-y, quotient, x), quotient) : quotient;
+#else
+  return x / y;
 #endif
 }
 
@@ -68,24 +86,138 @@ __global__ void __launch_bounds__(kThreads) each_row(int64_t rows, int64_t terms
   }
 }
 
-template <typename Kernel, typename... Arguments>
-void launch_threads(const Tensor& like, int64_t threads, Kernel kernel, const Arguments&... arguments) {
-  if (threads == 0) return;
+// A chain is a sequence of blocks, its links, of which each waits for the state that the one before it publishes. A
+// state is a few numbers, of which none is NOT_PUBLISHED: neither a number nor the NaN that arithmetic yields.
+constexpr unsigned long long kNotPublished = ~0ull;
+
+COMMODITY_INLINE void publish(double* address, double value) {
+#if defined(__CUDA_ARCH__)
+  __stcg(address, value == value ? value : NAN);
+#endif
+}
+COMMODITY_INLINE double await(const double* address) {
+  double value = 0;
+#if defined(__CUDA_ARCH__)
+  do {
+    value = *static_cast<const volatile double*>(address);
+  } while (__double_as_longlong(value) == static_cast<long long>(kNotPublished));
+#endif
+  return value;
+}
+
+template <int phase = 0, typename Body>
+__device__ __forceinline__ void run_phases(const Body& body, typename Body::Thread& thread,
+                                           typename Body::Shared& shared, int chain, int link) {
+  if constexpr (phase > 0) __syncthreads();
+  body.template run<phase>(thread, shared, chain, link, threadIdx.x);
+  if constexpr (phase + 1 < Body::kPhases) run_phases<phase + 1>(body, thread, shared, chain, link);
+}
+
+// Blocks number themselves in the order in which they start, so that none waits for one that has not started.
+template <typename Body>
+__global__ void __launch_bounds__(kScanThreads, kScanBlocks)
+    each_link(int chains, Body body, unsigned long long* started) {
+  __shared__ typename Body::Shared shared;
+  __shared__ unsigned long long number;
+  if (threadIdx.x == 0) number = atomicAdd(started, 1) + 1;  // they start from -1
+  __syncthreads();
+  const int block = static_cast<int>(number);
+  typename Body::Thread thread;
+  run_phases(body, thread, shared, block % chains, block / chains);
+}
+
+// Calls body(stream) on the device of `like` and its current stream, and checks for errors.
+template <typename Body>
+void on_stream(const Tensor& like, const Body& body) {
   const int32_t device = like.get_device_index();
   const torch::stable::accelerator::DeviceGuard guard(device);
   void* stream = nullptr;
   TORCH_ERROR_CODE_CHECK(aoti_torch_get_current_cuda_stream(device, &stream));
-  const int64_t blocks = std::min((threads + kThreads - 1) / kThreads, kBlocks);
-  kernel<<<static_cast<unsigned>(blocks), kThreads, 0, static_cast<cudaStream_t>(stream)>>>(arguments...);
+  body(static_cast<cudaStream_t>(stream));
   const cudaError_t error = cudaGetLastError();
   STD_TORCH_CHECK(error == cudaSuccess, "torchcommodity: launching a CUDA kernel on device ", device,
                   " failed: ", cudaGetErrorString(error));
+}
+
+template <typename Kernel, typename... Arguments>
+void launch_threads(const Tensor& like, int64_t threads, Kernel kernel, const Arguments&... arguments) {
+  if (threads == 0) return;
+  const int64_t blocks = std::min((threads + kThreads - 1) / kThreads, kBlocks);
+  on_stream(like,
+            [&](cudaStream_t stream) { kernel<<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(arguments...); });
+}
+
+// Runs body.run<phase>(thread, shared, chain, link, number of the thread) for every phase, link and chain. All threads
+// of a block finish a phase before any starts the next; thread and shared keep their values between phases. `memory`
+// holds one double more than the states; body publishes them behind the first.
+template <typename Body>
+void launch_links(const Tensor& like, int chains, int64_t links, const Tensor& memory, const Body& body) {
+  if (chains * links == 0) return;
+  STD_TORCH_CHECK(chains * links <= std::numeric_limits<int>::max(),
+                  "torchcommodity: too many blocks for one kernel: ", chains * links);
+  on_stream(like, [&](cudaStream_t stream) {
+    cudaMemsetAsync(memory.mutable_data_ptr(), 0xff, memory.numel() * sizeof(double), stream);
+    each_link<<<static_cast<unsigned>(chains * links), kScanThreads, 0, stream>>>(
+        chains, body, static_cast<unsigned long long*>(memory.mutable_data_ptr()));
+  });
 }
 
 // Calls body(item) for every item in [0, items), in any order, on the device of `like` and its current stream.
 template <typename Body>
 void launch(const Tensor& like, int64_t items, const Body& body) {
   launch_threads(like, items, each_item<Body>, items, body);
+}
+
+constexpr int kSharedBytes = 96 << 10;     // of a block, which every GPU from compute capability 8.0 on has
+constexpr int64_t kGlobalBytes = 1 << 28;  // of a kernel, where the shared memory is not enough
+
+// Memory of one item: arrays that begin at `begin` bytes. Element i of neighboring items are neighbors.
+template <bool kShared>
+struct ItemMemory {
+  char* memory;
+  int64_t item, items;
+
+  template <typename T>
+  struct Array {
+    T* first;
+    int64_t stride;
+    COMMODITY_INLINE T& operator[](int i) const { return kShared ? first[i * kWarp] : first[i * stride]; }
+  };
+  template <typename T>
+  COMMODITY_INLINE Array<T> array(int64_t begin) const {
+    return {reinterpret_cast<T*>(memory + begin * items) + item, items};
+  }
+};
+
+template <bool kShared, typename Body>
+__global__ void __launch_bounds__(kWarp) each_item_with_memory(int64_t items, Body body, char* memory) {
+  extern __shared__ double shared[];
+  const int64_t stride = int64_t(gridDim.x) * kWarp, thread = int64_t(blockIdx.x) * kWarp + threadIdx.x;
+  for (int64_t i = thread; i < items; i += stride)
+    if constexpr (kShared)
+      body(i, ItemMemory<true>{reinterpret_cast<char*>(shared), threadIdx.x, kWarp});
+    else
+      body(i, ItemMemory<false>{memory, thread, stride});
+}
+
+// Calls body(item, memory) with `bytes` bytes of memory for each item, a multiple of 8: shared memory if it is enough.
+template <typename Body>
+void launch_with_memory(const Tensor& like, int64_t items, int64_t bytes, const Body& body) {
+  if (items == 0) return;
+  const bool in_shared = kWarp * bytes <= kSharedBytes;
+  const int64_t most = in_shared ? kBlocks : std::max<int64_t>(1, kGlobalBytes / (kWarp * bytes));
+  const int64_t blocks = std::min((items + kWarp - 1) / kWarp, most);
+  const Tensor memory =
+      new_empty(like, {in_shared ? 0 : blocks * kWarp * bytes / 8}, torch::headeronly::ScalarType::Double);
+  on_stream(like, [&](cudaStream_t stream) {
+    const auto launch = [&](auto kernel, int64_t shared) {
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
+      kernel<<<static_cast<unsigned>(blocks), kWarp, shared, stream>>>(items, body,
+                                                                       static_cast<char*>(memory.mutable_data_ptr()));
+    };
+    in_shared ? launch(each_item_with_memory<true, Body>, kWarp * bytes)
+              : launch(each_item_with_memory<false, Body>, 0);
+  });
 }
 
 // For every row, calls body.add(row, k, sums) for every k in [0, terms), then body.finish(row, sums).

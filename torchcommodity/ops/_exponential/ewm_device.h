@@ -1,5 +1,6 @@
 // Shares of exponentially weighted means on a GPU: the total weight of the values so far is a linear recurrence.
 #pragma once
+#include "device_scan.h"
 #include "device_windows.h"
 #include "ewm_weights.h"
 

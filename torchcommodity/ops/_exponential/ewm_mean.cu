@@ -1,26 +1,115 @@
 // Exponentially weighted mean of (..., T, N), with pandas' rules for missing values and one alpha per column: the
-// recurrence y_t = (1 - b_t) y_{t-1} + b_t x_t with the share b_t of x_t, in chunks of time (device.h).
-#include "ewm_device.h"
+// recurrence y_t = (1 - b_t) y_{t-1} + b_t x_t with the share b_t of x_t, (device_scan.h).
+#include "device_scan.h"
 
 using namespace commodity;
 
 namespace {
 
+// The total weight and the number of the values so far.
+struct WeightState {
+  double total, count;
+};
+
+struct WeightMap {
+  using State = WeightState;
+  Affine<> total;
+  double count;
+
+  COMMODITY_INLINE State operator()(const State& state) const {
+    return {total({state.total}).y[0], state.count + count};
+  }
+  COMMODITY_INLINE WeightMap after(const WeightMap& first) const {
+    return {total.after(first.total), first.count + count};
+  }
+};
+
+// Two recurrences in one kernel: the weights give the share of each value, and the shares the means.
 template <typename scalar_t>
 struct EwmMean {
-  FiniteValues<scalar_t> x;
-  const double* shares;
-  const int64_t* first_rows;
+  using Weights = BlockScan<WeightMap>;
+  using Means = BlockScan<Affine<>>;
+  struct Shared {
+    typename Weights::Shared weights;
+    typename Means::Shared means;
+  };
+  struct Thread {
+    ScanPlace place;
+    double alpha, count;
+    scalar_t x[kScanRows];
+    double shares[kScanRows];
+  };
+  static constexpr int kPhases = 7;
+  const scalar_t *x, *alpha;
   scalar_t* y;
+  bool adjust, ignore_na;
+  double min_periods;
+  Weights weights;
+  Means means;
 
-  COMMODITY_INLINE Affine<> operator()(int64_t panel, int64_t t, int64_t n) const {
-    const double share = read(shares + x.at(panel, t, n)), value = x(panel, t, n);
-    return {1 - share, {value == value ? share * value : 0}};
+  COMMODITY_INLINE static bool valid(scalar_t x) { return std::abs(x) < INFINITY; }
+  // EwmWeight::next as a map of the total weight.
+  COMMODITY_INLINE WeightMap weight_map(scalar_t x, double alpha_n) const {
+    const bool adds = valid(x);
+    const double decay = adds && !adjust ? 0 : adds || !ignore_na ? 1 - alpha_n : 1;
+    return {{decay, {adds ? 1.0 : 0.0}}, adds ? 1.0 : 0.0};
   }
-  COMMODITY_INLINE State<> operator()(int64_t, int64_t) const { return {}; }
-  COMMODITY_INLINE void operator()(int64_t panel, int64_t t, int64_t n, const State<>&, const State<>& state) const {
-    const bool defined = t >= read(first_rows + panel * x.assets + n);
-    y[x.at(panel, t, n)] = static_cast<scalar_t>(defined ? state.y[0] : NAN);
+  // EwmWeight::next without branches.
+  COMMODITY_INLINE double next_share(double& total, bool adds, double alpha_n) const {
+    const double decayed = adds || !ignore_na ? total * (1 - alpha_n) : total;
+    const double added = adjust || total == 0 ? 1 : alpha_n, sum = decayed + added;
+    total = adds ? (adjust ? sum : 1) : decayed;
+    return adds ? divide(added, sum) : 0;
+  }
+  COMMODITY_INLINE static Affine<> mean_map(scalar_t x, double share) {
+    return {1 - share, {valid(x) ? share * x : 0}};
+  }
+
+  template <int phase>
+  COMMODITY_INLINE void run(Thread& thread, Shared& shared, int chain, int link, int number) const {
+    ScanPlace& place = thread.place;
+    if constexpr (phase == 0) {
+      place = weights.links.place(chain, link, number);
+      thread.alpha = read(alpha + place.panel * weights.links.columns + place.column);
+#pragma unroll
+      for (int i = 0; i < kScanRows; ++i)
+        thread.x[i] = read(x + place.begin + ScanLinks::row(place, i) * weights.links.columns);
+      WeightMap map = weight_map(thread.x[0], thread.alpha);
+#pragma unroll
+      for (int i = 1; i < kScanRows; ++i) map = weight_map(thread.x[i], thread.alpha).after(map);
+      weights.put(shared.weights, place, map);
+    } else if constexpr (phase == 1) {
+      weights.compose_groups(shared.weights, place);
+    } else if constexpr (phase == 2) {
+      weights.advance(shared.weights, place, chain, link, [] { return WeightState{0, 0}; });
+    } else if constexpr (phase == 3) {
+      const WeightState before = weights.before(shared.weights, place);
+      double total = before.total;
+#pragma unroll
+      for (int i = 0; i < kScanRows; ++i) forget(thread.x[i]);
+      thread.count = before.count;
+#pragma unroll
+      for (int i = 0; i < kScanRows; ++i) thread.shares[i] = next_share(total, valid(thread.x[i]), thread.alpha);
+      Affine<> map = mean_map(thread.x[0], thread.shares[0]);
+#pragma unroll
+      for (int i = 1; i < kScanRows; ++i) map = mean_map(thread.x[i], thread.shares[i]).after(map);
+      means.put(shared.means, place, map);
+    } else if constexpr (phase == 4) {
+      means.compose_groups(shared.means, place);
+    } else if constexpr (phase == 5) {
+      means.advance(shared.means, place, chain, link, [] { return State<>{}; });
+    } else if (place.rows) {
+      State<> mean = means.before(shared.means, place);
+#pragma unroll
+      for (int i = 0; i < kScanRows; ++i) {
+        forget(thread.x[i]), forget(thread.shares[i]);
+        mean = mean_map(thread.x[i], thread.shares[i]).apply(mean);
+        thread.count += valid(thread.x[i]) ? 1 : 0;
+        if (i < place.rows)
+          y[place.begin + i * means.links.columns] =
+              static_cast<scalar_t>(thread.count >= min_periods ? mean.y[0] : NAN);
+      }
+    }
   }
 };
 
@@ -31,12 +120,17 @@ Tensor ewm_mean(const Tensor& x_, const Tensor& alpha_, bool adjust, bool ignore
   STD_TORCH_CHECK(alpha.numel() == panels.batch * panels.assets || panels.steps == 0, "ewm_mean: alpha (..., N)");
   Tensor y = new_empty(x, x.sizes());
   dispatch("ewm_mean", x, [&]<typename scalar_t>() {
-    const auto values = finite_values<scalar_t>(x, panels);
-    const Tensor first_rows = first_defined_rows<scalar_t>(x, min_periods);
-    const Tensor shares = ewm_shares<scalar_t>(x, alpha, adjust, ignore_na);
-    const EwmMean<scalar_t> body{values, data_ptr<double>(shares), data_ptr<int64_t>(first_rows),
-                                 data_ptr<scalar_t>(y)};
-    run_recurrence(x, panels.batch, panels.steps, panels.assets, body, body, body);
+    const ScanLinks links(panels.batch, panels.steps, panels.assets);
+    const Tensor totals = scratch(x, links.memory(3));
+    const EwmMean<scalar_t> body{x.const_data_ptr<scalar_t>(),
+                                 alpha.const_data_ptr<scalar_t>(),
+                                 data_ptr<scalar_t>(y),
+                                 adjust,
+                                 ignore_na,
+                                 double(std::max<int64_t>(1, min_periods)),
+                                 {links, data_ptr<double>(totals) + 1},
+                                 {links, data_ptr<double>(totals) + links.memory(2)}};
+    launch_links(x, links.chains, links.links(), totals, body);
   });
   return y;
 }

@@ -1,7 +1,7 @@
 // Rolling quantile of (..., T, N): the two order statistics about it, interpolated, and their lags in rows.
 //
-// A GPU counts faster than it sorts: an order statistic is found bit by bit, from the highest, by counting the values
-// of the window that are less than the bits so far. An item takes a few consecutive windows and reads their rows once.
+// An item takes consecutive windows of a column and keeps the values of the current one sorted, equal values by age:
+// the next window replaces the oldest value by the newest and moves those between their places.
 #include "device_windows.h"
 
 using namespace commodity;
@@ -18,81 +18,71 @@ COMMODITY_INLINE double upper_weight(double position, int64_t interpolation) {
   return interpolation == kNearest ? std::nearbyint(position) > position : fraction;
 }
 
-// Unsigned integers in the order of the values; both zeros have one key.
-COMMODITY_INLINE uint32_t key_of(float x) {
-  uint32_t bits;
-  x = x == 0 ? 0.0f : x;
-  memcpy(&bits, &x, sizeof x);
-  return bits >> 31 ? ~bits : bits | 0x80000000u;
-}
-COMMODITY_INLINE uint64_t key_of(double x) {
-  uint64_t bits;
-  x = x == 0 ? 0.0 : x;
-  memcpy(&bits, &x, sizeof x);
-  return bits >> 63 ? ~bits : bits | 0x8000000000000000ull;
-}
-
 template <typename scalar_t>
 struct RollingQuantile {
-  static constexpr int kRows = 8;
-  using Key = decltype(key_of(scalar_t()));
+  static constexpr int kRows = 32;
   FiniteValues<scalar_t> x;
   scalar_t* y;
   int64_t *low_lag, *high_lag, window, min_periods, interpolation;
   double quantile;
 
-  // Calls body(k, key, t) for every value of window k, from the oldest on.
-  template <typename Body>
-  COMMODITY_INLINE void for_each_value(int64_t panel, int64_t n, int64_t first, const Body& body) const {
-    for (int64_t t = first - window + 1 > 0 ? first - window + 1 : 0; t < first + kRows; ++t) {
-      const scalar_t value = x(panel, t, n);
-      if (value != value) continue;
-      const Key key = key_of(value);
+  // The first place whose value is not less than `value`, or greater.
+  template <bool greater, typename Values>
+  COMMODITY_INLINE static int place(const Values& values, int count, scalar_t value) {
+    int low = 0;
+    for (int size = count; size > 0;) {
+      const int half = size / 2;
+      const scalar_t middle = values[low + half];
+      const bool right = greater ? middle <= value : middle < value;
+      low = right ? low + half + 1 : low, size = right ? size - half - 1 : half;
+    }
+    return low;
+  }
+  // Moves `count` places: each from `from` to before `to` takes what is in the next place toward `to`.
+  template <typename Values, typename Rows>
+  COMMODITY_INLINE static void shift(const Values& values, const Rows& rows, int from, int to, int count) {
+    constexpr int kAtOnce = 4;  // loads before the stores, which they might otherwise have to wait for
+    const int step = to > from ? 1 : -1;
+    for (int i = 0; i < count; i += kAtOnce, from += kAtOnce * step) {
+      scalar_t value[kAtOnce];
+      int row[kAtOnce];
 #pragma unroll
-      for (int k = 0; k < kRows; ++k)
-        if (t > first + k - window && t <= first + k) body(k, key, t);
+      for (int k = 0; k < kAtOnce; ++k)
+        if (i + k < count) value[k] = values[from + (k + 1) * step], row[k] = rows[from + (k + 1) * step];
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k)
+        if (i + k < count) values[from + k * step] = value[k], rows[from + k * step] = row[k];
     }
   }
-  // The row of the value with rank ranks[k] in window k; equal values are ranked by age, the oldest first.
-  COMMODITY_INLINE void find(int64_t panel, int64_t n, int64_t first, int (&ranks)[kRows],
-                             int64_t (&rows)[kRows]) const {
-    Key keys[kRows] = {};
-    for (int bit = 8 * sizeof(Key) - 1; bit >= 0; --bit) {
-      int below[kRows] = {};
-      const Key one = Key(1) << bit;
-      for_each_value(panel, n, first, [&](int k, Key key, int64_t) { below[k] += key < (keys[k] | one); });
-#pragma unroll
-      for (int k = 0; k < kRows; ++k) keys[k] |= below[k] <= ranks[k] ? one : 0;
+  template <typename Memory>
+  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t chunk, const Memory& memory) const {
+    const int64_t first = chunk * kRows, start = first - window + 1 > 0 ? first - window + 1 : 0;
+    const int64_t end = first + kRows < x.steps ? first + kRows : x.steps;
+    const auto values = memory.template array<scalar_t>(0);
+    const auto rows = memory.template array<int>(window * sizeof(scalar_t));
+    int count = 0;
+    scalar_t next_added = x(panel, start, n), next_removed = NAN;
+    for (int64_t t = start; t < end; ++t) {
+      const scalar_t added = next_added, removed = next_removed;
+      next_added = x(panel, t + 1, n),
+      next_removed = t + 1 - window >= start ? x(panel, t + 1 - window, n) : scalar_t(NAN);
+      const bool adds = added == added, removes = removed == removed;
+      const int from = removes ? place<false>(values, count, removed) : count;
+      int to = adds ? place<true>(values, count, added) : count;
+      if (to > from) --to;
+      shift(values, rows, from, to, adds || removes ? std::abs(to - from) : 0);
+      if (adds) values[to] = added, rows[to] = static_cast<int>(t - start);
+      count += adds - removes;
+      if (t < first) continue;
+      const bool defined = count >= min_periods;
+      const int low = defined ? static_cast<int>(quantile * (count - 1)) : 0, high = low + 1 < count ? low + 1 : low;
+      const double low_value = defined ? values[low] : NAN, high_value = defined ? values[high] : NAN;
+      const double weight = upper_weight(quantile * (count - 1), interpolation);
+      const int64_t i = x.at(panel, t, n);
+      y[i] = static_cast<scalar_t>(low_value + (high_value - low_value) * weight);
+      low_lag[i] = defined ? t - start - rows[low] : -1;
+      high_lag[i] = defined ? t - start - rows[high] : -1;
     }
-    for_each_value(panel, n, first, [&](int k, Key key, int64_t) { ranks[k] -= key < keys[k]; });
-    for_each_value(panel, n, first, [&](int k, Key key, int64_t t) {
-      if (key == keys[k] && ranks[k]-- == 0) rows[k] = t;
-    });
-  }
-  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t first) const {
-    int count[kRows] = {}, low_rank[kRows], high_rank[kRows];
-    int64_t low_row[kRows] = {}, high_row[kRows] = {};
-    for_each_value(panel, n, first, [&](int k, Key, int64_t) { count[k] += 1; });
-    bool any = false;
-#pragma unroll
-    for (int k = 0; k < kRows; ++k) {
-      const bool defined = count[k] >= min_periods;
-      low_rank[k] = defined ? static_cast<int>(quantile * (count[k] - 1)) : 0;
-      high_rank[k] = low_rank[k] + 1 < count[k] ? low_rank[k] + 1 : count[k] - 1;
-      any |= defined;
-    }
-    if (any) find(panel, n, first, low_rank, low_row), find(panel, n, first, high_rank, high_row);
-#pragma unroll
-    for (int k = 0; k < kRows; ++k)
-      if (x.has_row(first + k)) write(panel, first + k, n, count[k], low_row[k], high_row[k]);
-  }
-  COMMODITY_INLINE void write(int64_t panel, int64_t t, int64_t n, int count, int64_t low_row, int64_t high_row) const {
-    const bool defined = count >= min_periods;
-    const double low = defined ? x(panel, low_row, n) : NAN, high = defined ? x(panel, high_row, n) : NAN;
-    const int64_t i = x.at(panel, t, n);
-    y[i] = static_cast<scalar_t>(low + (high - low) * upper_weight(quantile * (count - 1), interpolation));
-    low_lag[i] = defined ? t - low_row : -1;
-    high_lag[i] = defined ? t - high_row : -1;
   }
 };
 
@@ -106,11 +96,18 @@ std::tuple<Tensor, Tensor, Tensor> rolling_quantile(const Tensor& x_, int64_t wi
   Tensor y = new_empty(x, x.sizes()), low_lag = new_lags(), high_lag = new_lags();
   const Panels panels(x);
   dispatch("rolling_quantile", x, [&]<typename scalar_t>() {
-    launch_windows(
-        x, panels,
-        RollingQuantile<scalar_t>{finite_values<scalar_t>(x, panels), data_ptr<scalar_t>(y), data_ptr<int64_t>(low_lag),
-                                  data_ptr<int64_t>(high_lag), clamp_window(panels, window),
-                                  std::max<int64_t>(1, min_periods.value_or(window)), interpolation, quantile});
+    const int64_t rows = clamp_window(panels, window), chunk = RollingQuantile<scalar_t>::kRows;
+    const Grid grid(panels.batch, panels.assets, (panels.steps + chunk - 1) / chunk);
+    const RollingQuantile<scalar_t> body{finite_values<scalar_t>(x, panels),
+                                         data_ptr<scalar_t>(y),
+                                         data_ptr<int64_t>(low_lag),
+                                         data_ptr<int64_t>(high_lag),
+                                         rows,
+                                         std::max<int64_t>(1, min_periods.value_or(window)),
+                                         interpolation,
+                                         quantile};
+    const int64_t bytes = (rows * int64_t(sizeof(scalar_t) + sizeof(int)) + 7) / 8 * 8;
+    launch_with_memory(x, grid.items(), bytes, GridItem<RollingQuantile<scalar_t>>{grid, body});
   });
   return {y, low_lag, high_lag};
 }

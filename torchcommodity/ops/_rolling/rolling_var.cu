@@ -3,6 +3,8 @@
 //
 // Sums are taken of differences from an anchor inside the window: the first value of each partial sum. So neither a
 // high level nor values that have left the window cost digits, and the variance of a constant is exactly zero.
+#include <climits>
+
 #include "device_windows.h"
 
 using namespace commodity;
@@ -10,23 +12,42 @@ using namespace commodity;
 namespace {
 
 struct Moments {
-  double count = 0, anchor = 0, sum = 0, squares = 0;
+  static constexpr double kMissing = NAN;
+  struct Anchor {
+    double value = NAN;
 
-  COMMODITY_INLINE void add(double x) {
-    if (x != x) return;
-    if (count == 0) anchor = x;
-    const double d = x - anchor;
-    count += 1, sum += d, squares += d * d;
+    // The first finite value in a direction of time.
+    template <int direction, typename Value>
+    COMMODITY_INLINE void choose(const Value* values, int count) {
+      if (value == value) return;
+      Value anchor = NAN;
+#pragma unroll
+      for (int i = 0; i < count; ++i) {
+        const Value x = values[direction > 0 ? count - 1 - i : i];
+        anchor = is_finite(x) ? x : anchor;
+      }
+      value = anchor;
+    }
+  };
+  int count = 0;
+  double sum = 0, squares = 0;
+
+  template <typename Value>
+  COMMODITY_INLINE void add(const Anchor& anchor, Value x, int) {
+    const bool valid = is_finite(x);
+    const double d = valid ? x - anchor.value : 0;
+    count += valid, sum += d, squares += d * d;
   }
-  COMMODITY_INLINE Moments combine(const Moments& other) const {
-    if (other.count == 0) return *this;
-    if (count == 0) return other;
-    const double distance = other.anchor - anchor, shift = other.count * distance;
-    return {count + other.count, anchor, sum + other.sum + shift,
-            squares + other.squares + distance * (2 * other.sum + shift)};
+  COMMODITY_INLINE Moments combine(const Anchor& anchor, const Moments& other, const Anchor& other_anchor) const {
+    Moments total;
+    total.count = count + other.count, total.sum = sum + other.sum, total.squares = squares + other.squares;
+    if (anchor.value == other_anchor.value || count == 0 || other.count == 0) return total;
+    const double distance = other_anchor.value - anchor.value, shift = other.count * distance;
+    total.sum += shift, total.squares += distance * (2 * other.sum + shift);
+    return total;
   }
   COMMODITY_INLINE double variance(double ddof) const {
-    const double value = (count * squares - sum * sum) / (count * (count - ddof));
+    const double value = divide(count * squares - sum * sum, count * (count - ddof));
     return value > 0 ? value : 0;
   }
 };
@@ -34,20 +55,24 @@ struct Moments {
 template <typename scalar_t, int kWindows>
 struct RollingVar {
   static constexpr int kRows = kWindows;
+  using Anchor = Moments::Anchor;
   FiniteValues<scalar_t> x;
   scalar_t* y;
   int64_t window;
-  double min_periods, ddof;
+  int min_count;  // min_periods, and more than ddof
+  double ddof;
   bool root;
 
   COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t first) const {
-    const auto add = [&](Moments& moments, int64_t t) { moments.add(x(panel, t, n)); };
-    for_each_window<kRows, Moments>(first, window, add, [&](int k, const Moments& moments) {
-      const bool defined = moments.count >= min_periods && moments.count > ddof;
-      const double variance = defined ? moments.variance(ddof) : NAN;
-      if (x.has_row(first + k))
-        y[x.at(panel, first + k, n)] = static_cast<scalar_t>(root ? std::sqrt(variance) : variance);
-    });
+    const WindowRows<scalar_t> rows(x.column(panel, n), x.assets, first, x.steps, window, kRows);
+    write_windows<kRows, Moments>(
+        rows, y + x.at(panel, first, n),
+        [&](int, const Moments& older, const Anchor& anchor, const Moments& newer, const Anchor& newer_anchor) {
+          const Moments moments = older.combine(anchor, newer, newer_anchor);
+          const double variance = moments.variance(ddof);
+          const scalar_t value = static_cast<scalar_t>(root ? std::sqrt(variance) : variance);
+          return moments.count >= min_count ? value : scalar_t(NAN);
+        });
   }
 };
 
@@ -57,12 +82,12 @@ Tensor rolling_var(const Tensor& x_, int64_t window, std::optional<int64_t> min_
   Tensor y = new_empty(x, x.sizes());
   const Panels panels(x);
   const int64_t rows = clamp_window(panels, window);
-  const double min_count = double(std::max<int64_t>(1, min_periods.value_or(window)));
+  const int64_t min_count = std::min<int64_t>(std::max({int64_t(1), min_periods.value_or(window), ddof + 1}), INT_MAX);
   dispatch("rolling_var", x, [&]<typename scalar_t>() {
-    dispatch_rows<8>(rows, [&]<int kRows>() {
+    dispatch_rows<16>(rows, [&]<int kRows>() {
       launch_windows(x, panels,
                      RollingVar<scalar_t, kRows>{finite_values<scalar_t>(x, panels), data_ptr<scalar_t>(y), rows,
-                                                 min_count, double(ddof), root});
+                                                 static_cast<int>(min_count), double(ddof), root});
     });
   });
   return y;

@@ -6,6 +6,18 @@ using namespace commodity;
 
 namespace {
 
+template <typename sum_t>
+struct Sum {
+  using Anchor = NoAnchor;
+  static constexpr int kMissing = 0;
+  sum_t total = 0;
+
+  template <typename Value>
+  COMMODITY_INLINE void add(NoAnchor, Value value, int) {
+    total += value;
+  }
+};
+
 // With `ahead`, rows are numbered backward, from the last one.
 template <typename scalar_t, typename sum_t, int kWindows>
 struct WindowSum {
@@ -16,13 +28,12 @@ struct WindowSum {
   bool ahead;
 
   COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t first) const {
-    const auto at = [&](int64_t t) { return (panel * steps + (ahead ? steps - 1 - t : t)) * assets + n; };
-    const auto add = [&](Sums<sum_t, 1>& sum, int64_t t) {
-      if (t >= 0 && t < steps) sum.term[0] += read(x + at(t));
-    };
-    for_each_window<kRows, Sums<sum_t, 1>>(first, window, add, [&](int k, const Sums<sum_t, 1>& sum) {
-      if (first + k < steps) y[at(first + k)] = static_cast<scalar_t>(sum.term[0]);
-    });
+    const int64_t begin = (panel * steps + (ahead ? steps - 1 : 0)) * assets + n, stride = ahead ? -assets : assets;
+    const WindowRows<scalar_t> rows(x + begin, stride, first, steps, window, kRows);
+    write_windows<kRows, Sum<sum_t>>(rows, y + begin + first * stride,
+                                     [](int, const Sum<sum_t>& older, NoAnchor, const Sum<sum_t>& newer, NoAnchor) {
+                                       return static_cast<scalar_t>(older.total + newer.total);
+                                     });
   }
 };
 

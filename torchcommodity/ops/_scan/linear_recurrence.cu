@@ -1,5 +1,5 @@
-// y_t = a_t y_{t-1} + b_t along time, for (..., T, N), in chunks of time (device.h).
-#include "device.h"
+// y_t = a_t y_{t-1} + b_t along time, for (..., T, N), (device_scan.h).
+#include "device_scan.h"
 
 using namespace commodity;
 
@@ -7,19 +7,19 @@ namespace {
 
 template <typename scalar_t>
 struct Recurrence {
-  const scalar_t *a, *b, *initial;
+  struct Row {
+    scalar_t a, b;
+  };
+  const scalar_t *a, *b, *initial_data;
   scalar_t* y;
-  int64_t steps, assets;
+  int64_t assets;
 
-  COMMODITY_INLINE Affine<> operator()(int64_t panel, int64_t t, int64_t n) const {
-    const int64_t i = (panel * steps + t) * assets + n;
-    return {read(a + i), {read(b + i)}};
-  }
-  COMMODITY_INLINE State<> operator()(int64_t panel, int64_t n) const {
-    return {initial ? read(initial + panel * assets + n) : 0};
-  }
-  COMMODITY_INLINE void operator()(int64_t panel, int64_t t, int64_t n, const State<>&, const State<>& state) const {
-    y[(panel * steps + t) * assets + n] = static_cast<scalar_t>(state.y[0]);
+  COMMODITY_INLINE int64_t column(int64_t panel, int64_t n) const { return panel * assets + n; }
+  COMMODITY_INLINE Row load(int64_t, int64_t i, int64_t) const { return {read(a + i), read(b + i)}; }
+  COMMODITY_INLINE Affine<> map(int64_t, const Row& row) const { return {row.a, {row.b}}; }
+  COMMODITY_INLINE State<> initial(int64_t series) const { return {initial_data ? read(initial_data + series) : 0}; }
+  COMMODITY_INLINE void write(int64_t, int64_t i, int64_t, const Row&, const State<>&, const State<>& state) const {
+    y[i] = static_cast<scalar_t>(state.y[0]);
   }
 };
 
@@ -32,13 +32,9 @@ Tensor linear_recurrence(const Tensor& a_, const Tensor& b_, const std::optional
   const Panels panels(b);
   dispatch("linear_recurrence", b, [&]<typename scalar_t>() {
     const scalar_t* initial_data = initial ? initial->const_data_ptr<scalar_t>() : nullptr;
-    const Recurrence<scalar_t> body{a.const_data_ptr<scalar_t>(),
-                                    b.const_data_ptr<scalar_t>(),
-                                    initial_data,
-                                    y.mutable_data_ptr<scalar_t>(),
-                                    panels.steps,
-                                    panels.assets};
-    run_recurrence(y, panels.batch, panels.steps, panels.assets, body, body, body);
+    const Recurrence<scalar_t> body{a.const_data_ptr<scalar_t>(), b.const_data_ptr<scalar_t>(), initial_data,
+                                    y.mutable_data_ptr<scalar_t>(), panels.assets};
+    run_scan(y, panels.batch, panels.steps, panels.assets, body);
   });
   return y;
 }

@@ -1,6 +1,6 @@
 // Gradient of y_t = a_t y_{t-1} + b_t for (..., T, N): L_t = grad_t + a_{t+1} L_{t+1} backward in time, d_b = L and
 // d_a_t = L_t y_{t-1}. The gradient of a NaN y is ignored.
-#include "device.h"
+#include "device_scan.h"
 
 using namespace commodity;
 

@@ -1,5 +1,6 @@
 // Wilder's averages of gains and losses for the CUDA kernels of technical_indicators and its gradient.
 #pragma once
+#include "device_scan.h"
 #include "device_windows.h"
 
 namespace commodity {

@@ -1,6 +1,6 @@
 // GARCH and GJR-GARCH variance: h_t = omega + (alpha + gamma 1[r_{t-1} < 0]) r_{t-1}^2 + beta h_{t-1}. With the returns
-// known this recursion is linear, so that time is split into chunks (see device.h).
-#include "device.h"
+// known this recursion is linear, and runs as a scan (device_scan.h).
+#include "device_scan.h"
 #include "variance.h"
 
 using namespace commodity;
@@ -9,21 +9,30 @@ namespace {
 
 template <typename scalar_t>
 struct Variance {
-  const scalar_t *r, *omega, *alpha, *beta, *gamma, *initial;
+  const scalar_t *r, *omega, *alpha, *beta, *gamma, *initial_data;
   scalar_t* h;
-  int64_t steps, assets;
+  int64_t assets;
 
-  // h_t -> h_{t+1}. A missing return is replaced by its expectation: r^2 by h, the indicator by 1/2.
-  COMMODITY_INLINE Affine<> operator()(int64_t panel, int64_t t, int64_t n) const {
-    const int64_t column = panel * assets + n;
-    const double x = read(r + (panel * steps + t) * assets + n), alpha_n = read(alpha + column);
-    const double gamma_n = read(gamma + column), omega_n = read(omega + column), beta_n = read(beta + column);
-    if (x != x) return {alpha_n + gamma_n / 2 + beta_n, {omega_n}};
-    return {beta_n, {omega_n + (x < 0 ? alpha_n + gamma_n : alpha_n) * x * x}};
+  // `missing` is the factor of the row of a missing return.
+  struct Column {
+    double omega, alpha, negative_alpha, beta, missing, initial;
+  };
+  COMMODITY_INLINE Column column(int64_t panel, int64_t n) const {
+    const int64_t i = panel * assets + n;
+    const double alpha_n = read(alpha + i), gamma_n = read(gamma + i), beta_n = read(beta + i);
+    return {read(omega + i),       alpha_n, alpha_n + gamma_n, beta_n, alpha_n + gamma_n / 2 + beta_n,
+            read(initial_data + i)};
   }
-  COMMODITY_INLINE State<> operator()(int64_t panel, int64_t n) const { return {read(initial + panel * assets + n)}; }
-  COMMODITY_INLINE void operator()(int64_t panel, int64_t t, int64_t n, const State<>& state, const State<>&) const {
-    h[(panel * steps + t) * assets + n] = static_cast<scalar_t>(state.y[0]);
+  COMMODITY_INLINE scalar_t load(const Column&, int64_t i, int64_t) const { return read(r + i); }
+  // h_t -> h_{t+1}. A missing return is replaced by its expectation: r^2 by h, the indicator by 1/2.
+  COMMODITY_INLINE Affine<> map(const Column& p, scalar_t r_t) const {
+    const bool valid = r_t == r_t;
+    const double x = valid ? r_t : scalar_t(0);
+    return {valid ? p.beta : p.missing, {p.omega + (x < 0 ? p.negative_alpha : p.alpha) * x * x}};
+  }
+  COMMODITY_INLINE State<> initial(const Column& p) const { return {p.initial}; }
+  COMMODITY_INLINE void write(const Column&, int64_t i, int64_t, scalar_t, const State<>& state, const State<>&) const {
+    h[i] = static_cast<scalar_t>(state.y[0]);
   }
 };
 
@@ -35,9 +44,9 @@ Tensor garch_variance(const Tensor& returns_, const Tensor& omega, const Tensor&
   Tensor h = new_empty(returns, returns.sizes());
   dispatch("garch_variance", returns, [&]<typename scalar_t>() {
     const auto p = parameter_pointers<scalar_t>(parameters);
-    const Variance<scalar_t> body{returns.const_data_ptr<scalar_t>(), p[0],         p[1],         p[2], p[3], p[4],
-                                  h.mutable_data_ptr<scalar_t>(),     panels.steps, panels.assets};
-    run_recurrence(h, panels.batch, panels.steps, panels.assets, body, body, body);
+    const Variance<scalar_t> body{returns.const_data_ptr<scalar_t>(), p[0],         p[1], p[2], p[3], p[4],
+                                  h.mutable_data_ptr<scalar_t>(),     panels.assets};
+    run_scan(h, panels.batch, panels.steps, panels.assets, body);
   });
   return h;
 }

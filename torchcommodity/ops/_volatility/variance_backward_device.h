@@ -5,7 +5,7 @@
 // the gradients of omega, alpha, beta and gamma. The adjoint runs through the chunked recurrence of device.h; the
 // parameter gradients are summed by chunks of time and then over the chunks, in a fixed order.
 #pragma once
-#include "device.h"
+#include "device_scan.h"
 #include "variance.h"
 
 namespace commodity {
