@@ -1,7 +1,7 @@
 """compute-sanitizer over every operator: invalid accesses, races in shared memory, uninitialized reads, barriers.
 
-The kernels of this library are `each_item` and `each_row`, and only those are instrumented: torch's own take most of
-the time. `initcheck` must see what torch's kernels write too; of its reports those that name ours count. Without the
+The kernels of this library have names that begin with `each_`, and only those are instrumented: torch's own take most
+of the time. `initcheck` must see what torch's kernels write too; of its reports those that name ours count. Without the
 caching allocator every tensor is an allocation of its own, so that a read beyond it is seen. Each tool runs in several
 processes, which share the operators.
 """
@@ -25,7 +25,7 @@ TOOLS = {
 }
 SECONDS = int(os.environ.get("TORCHCOMMODITY_CUDA_SECONDS", 500))
 PROCESSES = 4  # of each tool
-OWN = re.compile(r"^=========     at .*\beach_(?:item|row)\b", re.MULTILINE)
+OWN = re.compile(r"^=========     at .*\beach_(?:item|item_with_memory|link|row)\b", re.MULTILINE)
 
 
 def find_tool() -> str | None:

@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(kThreads) each_row(int64_t rows, int64_t terms
 }
 
 // A chain is a sequence of blocks, its links, of which each waits for the state that the one before it publishes. A
-// state is a few numbers, of which none is NOT_PUBLISHED: neither a number nor the NaN that arithmetic yields.
+// state is a few numbers, of which none is kNotPublished: neither a number nor the NaN that arithmetic yields.
 constexpr unsigned long long kNotPublished = ~0ull;
 
 COMMODITY_INLINE void publish(double* address, double value) {
