@@ -69,7 +69,7 @@ def _panel(report: ReportData, row: OutlookRow, n: int, chart: bool) -> Markup:
         paragraph(origin),
         figure(f"fan-{n}", description, CAPTION, decimals=row.decimals) if chart else "",
         table(caption, columns, rows),
-        paragraph(f"What moves the median: {report.location.sentence(row.symbol)}.") if report.location else "",
+        paragraph(f"What moves the median over {report.location.sentence(row.symbol)}.") if report.location else "",
         losses(forecast, row, n),
         id=f"forecast-{n}",
         class_="panel",
