@@ -67,11 +67,11 @@ def to_number(text: str, mark: str = "") -> float:
 def to_numbers(cells: Sequence[str], mark: str = "") -> Array:
     """The prices `(R,)` in cells, NaN = missing, infinity = no price; see `to_number`."""
     plain = list(map(_swap_marks, cells)) if mark == "," else cells
-    numbers: list[float] = []
-    for text in plain:
+    numbers, rest = list[float](), map(float, plain)
+    while len(numbers) < len(plain):
         try:
-            numbers.append(float(text))
-        except ValueError:
+            numbers.extend(rest)
+        except ValueError:  # at a word, after the numbers before it
             numbers.append(_NAN)
     prices = np.fromiter(numbers, dtype=np.float64, count=len(numbers))
     others = np.isnan(prices)  # words; and float() reads underscores, and digits of other alphabets
