@@ -36,6 +36,15 @@ def test_sentence_names_the_largest_parts_and_the_years_behind_them(forecaster: 
     assert str(location).splitlines()[0] == f"WTI, {text}"
     with pytest.raises(ValueError, match="sentence: symbol must be one of the forecast; got 'GOLD'"):
         location.sentence("GOLD")
+    with pytest.raises(ValueError, match="sentence: horizon must be one of 5, 21, 63, 126; got 64"):
+        location.sentence("WTI", 64)
+
+
+def test_symbol_without_a_relation_and_a_season_says_that_no_change_is_expected() -> None:
+    short = embedded(["WTI"]).between("2016-01-01", "2018-12-31")  # too few rows for either
+    location = fit(short).location(short)
+    assert location.parts == ()
+    assert str(location) == "WTI, 3 months: no change expected"
 
 
 def test_references_are_no_part_without_their_prices(forecaster: Forecaster, prices: Panel) -> None:

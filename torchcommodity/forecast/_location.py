@@ -39,11 +39,15 @@ class Location:
     Without them the median of a forecast would be the last price, but for the drift that is kept.
 
     Args:
-        parts: of every symbol and horizon.
+        parts: of every symbol and horizon that has any.
+        symbols: those of the forecast.
+        horizons: those of the forecast, in rows.
         frequency: of the prices: what a row is.
     """
 
     parts: tuple[LocationPart, ...]
+    symbols: tuple[str, ...]
+    horizons: tuple[int, ...]
     frequency: Frequency
 
     def to_pandas(self) -> "pd.DataFrame":
@@ -60,12 +64,13 @@ class Location:
             symbol: a symbol of the forecast.
             horizon: in rows; default: the third of the forecast, a quarter of daily prices.
         """
-        own = [part for part in self.parts if part.symbol == symbol]
-        horizons = sorted({part.horizon for part in own})
-        if not own:
+        if symbol not in self.symbols:
             raise ValueError(f"sentence: symbol must be one of the forecast; got {symbol!r}")
-        horizon = horizons[min(2, len(horizons) - 1)] if horizon is None else horizon
-        own = [part for part in own if part.horizon == horizon]
+        horizon = self.horizons[min(2, len(self.horizons) - 1)] if horizon is None else horizon
+        if horizon not in self.horizons:
+            expected = ", ".join(map(str, self.horizons))
+            raise ValueError(f"sentence: horizon must be one of {expected}; got {horizon!r}")
+        own = [part for part in self.parts if (part.symbol, part.horizon) == (symbol, horizon)]
         named = [part for part in own if math.isfinite(part.deviation) and abs(part.log_return) >= SMALLEST][:NAMED]
         others = sum(part.log_return for part in own if math.isfinite(part.deviation) and part not in named)
         words = [f"{_deviation(part.deviation)} against {part.source}: {_percent(part.log_return)}" for part in named]
@@ -81,8 +86,7 @@ class Location:
         return f"{horizon_name(horizon, self.frequency)}: {'; '.join(words) or 'no change expected'}{behind}"
 
     def __repr__(self) -> str:
-        symbols = dict.fromkeys(part.symbol for part in self.parts)
-        return "\n".join(f"{symbol}, {self.sentence(symbol)}" for symbol in symbols)
+        return "\n".join(f"{symbol}, {self.sentence(symbol)}" for symbol in self.symbols)
 
 
 @torch.no_grad()
@@ -124,7 +128,7 @@ def explain_location(har: Har, inputs: ModelInputs, symbols: Sequence[str], refe
                 if abs(x) > ROUNDING:
                     goods.append(LocationPart(symbol, h, name, math.nan, x, math.nan))
             parts += sorted(goods, key=lambda part: -abs(part.log_return))
-    return Location(tuple(parts), har.config.frequency)
+    return Location(tuple(parts), tuple(symbols), horizons, har.config.frequency)
 
 
 def _deviation(x: float) -> str:
