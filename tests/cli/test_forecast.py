@@ -44,6 +44,17 @@ def test_forecast_writes_its_files_and_uses_the_cache(run: Run, prices: Path, tm
     assert (document["seed"], list(document["forecast"]["symbols"])) == (1, ["BRENT"])
 
 
+def test_forecast_says_what_moves_the_median(run: Run, prices: Path, tmp_path: Path) -> None:
+    lines = run("forecast", "--data", prices, "--out", tmp_path / "a").stdout.splitlines()
+    assert sum(line.startswith("Median over 3 months: ") and line.endswith(".") for line in lines) == 2
+    rows = prices.read_text().splitlines()
+    prices.write_text("\n".join([rows[0], *rows[-520:]]))  # too few for related prices and a season
+    result = run("forecast", "--data", prices, "--out", tmp_path / "b")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines().count("Median over 3 months: no change expected.") == 2
+    assert "3 months: no change expected" in (tmp_path / "b" / "report.html").read_text()
+
+
 def test_forecast_quiet_prints_nothing(run: Run, prices: Path, tmp_path: Path) -> None:
     result = run("forecast", "--data", prices, "--out", tmp_path / "out", "--quiet", "--symbols", "WTI")
     assert (result.exit_code, result.output) == (0, "")

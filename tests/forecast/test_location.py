@@ -1,5 +1,7 @@
 """What moved the median: the parts of the expected change, and the sentence about them."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -34,17 +36,10 @@ def test_sentence_names_the_largest_parts_and_the_years_behind_them(forecaster: 
     assert text.endswith("season: +1.7 % (32 years)")
     assert location.sentence("HENRY_HUB", 63) == "3 months: season: -1.0 %"
     assert str(location).splitlines()[0] == f"WTI, {text}"
-    with pytest.raises(ValueError, match="sentence: symbol must be one of the forecast; got 'GOLD'"):
+    with pytest.raises(ValueError, match="sentence: symbol must be one of WTI, BRENT, HENRY_HUB; got 'GOLD'"):
         location.sentence("GOLD")
     with pytest.raises(ValueError, match="sentence: horizon must be one of 5, 21, 63, 126; got 64"):
         location.sentence("WTI", 64)
-
-
-def test_symbol_without_a_relation_and_a_season_says_that_no_change_is_expected() -> None:
-    short = embedded(["WTI"]).between("2016-01-01", "2018-12-31")  # too few rows for either
-    location = fit(short).location(short)
-    assert location.parts == ()
-    assert str(location) == "WTI, 3 months: no change expected"
 
 
 def test_references_are_no_part_without_their_prices(forecaster: Forecaster, prices: Panel) -> None:
@@ -60,6 +55,27 @@ def test_limit_is_a_part_where_it_binds(forecaster: Forecaster, prices: Panel) -
     row = table[(table.symbol == "WTI") & (table.horizon == 126) & (table.source == "limit")]
     assert len(row) == 1
     assert row["log_return"].item() < 0
+
+
+def test_parts_do_not_depend_on_later_rows_and_start_from_the_last_price(forecaster: Forecaster, prices: Panel) -> None:
+    early = prices.between(None, "2015-06-30")
+    changed = prices.values.plain().clone()
+    changed[len(early) :] *= 2
+    later = replace(prices, values=type(prices.values)(changed)).between(None, "2015-06-30")
+    assert forecaster.location(later).parts == forecaster.location(early).parts
+    ended = prices.values.plain().clone()
+    ended[-30:, 0] = torch.nan  # WTI
+    table = forecaster.location(replace(prices, values=type(prices.values)(ended))).to_pandas()
+    last = forecaster.location(prices.between(None, str(prices.dates[-31]))).to_pandas()
+    own, expected = (x[(x.symbol == "WTI") & x.deviation.notna()].reset_index(drop=True) for x in (table, last))
+    assert own.equals(expected)
+
+
+def test_symbol_of_which_nothing_is_known_says_so() -> None:
+    short = embedded(["WTI"]).between("2016-12-01", "2018-12-31")  # fewer than 500 outcomes
+    location = fit(short).location(short)
+    assert location.parts == ()
+    assert str(location) == "WTI, 3 months: no change expected"
 
 
 def test_monthly_averages_and_one_symbol_say_what_is_known() -> None:

@@ -103,7 +103,8 @@ def print_forecast(screen: Console, forecast: "Forecast", location: "Location | 
         last = f"{format_price(forecast.last[n].item())}{f' {unit}' if unit else ''}"
         screen.print(table(f"{symbol}: {last} on {origin}", heads, rows, (0, 1)))
         if location is not None:
-            print_line(screen, f"Median over {location.sentence(symbol)}.\n")
+            print_line(screen, f"Median over {location.sentence(symbol)}.")
+            screen.print()
     if (more := len(forecast.symbols) - MAX_ROWS) > 0:
         screen.print(f"and {more} more symbols; --out writes all of them")
 

@@ -39,9 +39,9 @@ class Location:
     Without them the median of a forecast would be the last price, but for the drift that is kept.
 
     Args:
-        parts: of every symbol and horizon that has any.
-        symbols: those of the forecast.
-        horizons: those of the forecast, in rows.
+        parts: of every symbol and horizon that have any.
+        symbols: of the forecast.
+        horizons: of the forecast, in rows.
         frequency: of the prices: what a row is.
     """
 
@@ -62,14 +62,15 @@ class Location:
 
         Args:
             symbol: a symbol of the forecast.
-            horizon: in rows; default: the third of the forecast, a quarter of daily prices.
+            horizon: in rows, one of the forecast; default: its third, a quarter of daily prices.
+
+        Raises:
+            ValueError: another symbol or horizon.
         """
-        if symbol not in self.symbols:
-            raise ValueError(f"sentence: symbol must be one of the forecast; got {symbol!r}")
-        horizon = self.horizons[min(2, len(self.horizons) - 1)] if horizon is None else horizon
-        if horizon not in self.horizons:
-            expected = ", ".join(map(str, self.horizons))
-            raise ValueError(f"sentence: horizon must be one of {expected}; got {horizon!r}")
+        horizon = self.horizons[:3][-1] if horizon is None else horizon
+        for name, value, choices in (("symbol", symbol, self.symbols), ("horizon", horizon, self.horizons)):
+            if value not in choices:
+                raise ValueError(f"sentence: {name} must be one of {', '.join(map(str, choices))}; got {value!r}")
         own = [part for part in self.parts if (part.symbol, part.horizon) == (symbol, horizon)]
         named = [part for part in own if math.isfinite(part.deviation) and abs(part.log_return) >= SMALLEST][:NAMED]
         others = sum(part.log_return for part in own if math.isfinite(part.deviation) and part not in named)
