@@ -19,7 +19,8 @@ RUN = RunRecord("2024-01-02T03:04:05Z", "torchcommodity forecast", "embedded", "
 def make_report(panel: Panel, summary: BacktestSummary | None = None) -> ReportData:
     forecaster = fit(panel)
     run = replace(RUN, credits=panel.credits())
-    return ReportData(panel, forecaster.predict(panel), forecaster.record, run, summary, "too short.")
+    forecast, location = forecaster.predict(panel), forecaster.location(panel)
+    return ReportData(panel, forecast, forecaster.record, run, summary, "too short.", location=location)
 
 
 @pytest.fixture(scope="session")

@@ -34,6 +34,15 @@ def test_json_has_the_outlook(report: ReportData) -> None:
     assert row["ranges"][0]["coverage"]["independent"] == 49  # weeks of 2018 with an outcome
 
 
+def test_json_has_the_parts_of_the_location(report: ReportData) -> None:
+    assert report.location is not None
+    parts = json.loads(to_json(report))["location"]
+    assert len(parts) == len(report.location.parts) > 0
+    assert {part["horizon"] for part in parts} == {5}  # too few outcomes of the others
+    assert parts[0].keys() == {"symbol", "horizon", "source", "deviation", "log_return", "years"}
+    assert json.loads(to_json(replace(report, location=None)))["location"] == []
+
+
 def test_json_says_why_there_is_no_backtest(hostile: ReportData) -> None:
     assert json.loads(to_json(hostile))["backtest"] == {"missing": "too short."}
 

@@ -102,6 +102,7 @@ def test_page_has_a_placeholder_per_chart_and_unique_ids(page: Page) -> None:
         "US public domain",
         "6 months",
         "regime",
+        "What moves the median over 3 months: ",
         "Treated as spot prices, without rolls: WTI, BRENT",
         "Source: U.S. Energy Information Administration (Aug 2026; petroleum products Dec 2025)",
     ],

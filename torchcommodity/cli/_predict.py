@@ -37,6 +37,7 @@ def predict(
         raise ValueError("--covariates: expected a fitted model (.safetensors); got an exported one, which takes none")
     else:
         forecast = forecaster.predict(panel)
+        location = forecaster.location(panel) if forecaster.metadata.location else None
     output.print_findings(screen, [f for f in forecast.findings if f not in panel.findings])
     output.print_forecast(screen, forecast, location)
     if out is not None:

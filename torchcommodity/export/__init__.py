@@ -3,6 +3,7 @@
 from torchcommodity._choices import ArtifactFormat as Format
 from torchcommodity.export._artifact import Artifact as Artifact
 from torchcommodity.export._artifact import panel_inputs as panel_inputs
+from torchcommodity.export._artifact import panel_location as panel_location
 from torchcommodity.export._export import export as export
 from torchcommodity.export._export_program import RawPriceForecaster as RawPriceForecaster
 from torchcommodity.export._metadata import Metadata as Metadata
@@ -16,4 +17,5 @@ __all__ = [
     "export",
     "make_metadata",
     "panel_inputs",
+    "panel_location",
 ]

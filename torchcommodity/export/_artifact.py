@@ -22,8 +22,18 @@ from torchcommodity.export._compatibility import (
 from torchcommodity.export._export_program import RawPriceForecaster
 from torchcommodity.export._formats import aoti, onnx, pt2
 from torchcommodity.export._metadata import Metadata, make_metadata, parse_metadata
-from torchcommodity.forecast import Forecast, Forecaster, align_panel, check_warmup, reference_findings
-from torchcommodity.opkit.arguments import operation
+from torchcommodity.export._roll_months import RollMonths
+from torchcommodity.forecast import (
+    Forecast,
+    Forecaster,
+    Location,
+    align_panel,
+    check_warmup,
+    explain_location,
+    reference_findings,
+)
+from torchcommodity.models import ModelInputs
+from torchcommodity.opkit.arguments import current_operation, operation
 from torchcommodity.training import one_thread, reference_prices, resolve_device
 
 ZIP_MAGIC = b"PK\x03\x04"
@@ -155,17 +165,49 @@ class Artifact:
             >>> export.Artifact.load(path).predict(data.embedded().between(None, "2019-01-03"))
             Forecast(WTI; from 2019-01-03; horizons 5, 21, 63, 126; 19 levels)
         """
-        metadata = self.metadata
-        panel = add_references(to_panel(prices), references)
-        panel = align_panel(panel, metadata.symbols, metadata.contracts, metadata.frequency, metadata.references)
+        metadata, panel = self.metadata, self._align_panel(prices, references)
         try:
-            check_warmup(panel.values.plain(), panel.symbols, metadata.warmup)
             log_returns = self(*panel_inputs(metadata, panel))[0]
         except ValueError as error:
             raise ValueError(f"predict: {error}") from None
         findings = (*compare_with_training(panel, metadata.training_prices), *reference_findings(panel))
         panel = replace(panel, findings=(*panel.findings, *findings))
         return Forecast.from_log_returns(panel, metadata.horizons, metadata.levels, log_returns)
+
+    @operation("location")
+    @one_thread()
+    def location(self, prices: Any, references: Any = None) -> Location:
+        """What moves the median from the last row of `prices`, as `Forecaster.location` says it.
+
+        Args:
+            prices: as for `predict`.
+            references: as for `predict`.
+
+        Raises:
+            ValueError: an earlier version wrote the file, or as for `predict`.
+
+        Example:
+            >>> from torchcommodity import data, export, forecast
+            >>> prices = data.embedded().between(None, "2018-12-31")
+            >>> artifact = export.Artifact.from_forecaster(forecast.fit(prices))
+            >>> print(artifact.location(prices).sentence("HENRY_HUB", 63))
+            3 months: season: -1.0 %
+        """
+        location = panel_location(self.metadata, self._align_panel(prices, references))
+        if location is None:
+            rule = "the artifact must record what moves its medians, as this version writes it"
+            raise ValueError(f"location: {rule}; got one of version {self.metadata.version}: export it again")
+        return location
+
+    def _align_panel(self, prices: Any, references: Any) -> Panel:
+        metadata = self.metadata
+        panel = add_references(to_panel(prices), references)
+        panel = align_panel(panel, metadata.symbols, metadata.contracts, metadata.frequency, metadata.references)
+        try:
+            check_warmup(panel.values.plain(), panel.symbols, metadata.warmup)
+        except ValueError as error:
+            raise ValueError(f"{current_operation()}: {error}") from None
+        return panel
 
     @property
     def symbols(self) -> tuple[str, ...]:
@@ -179,6 +221,20 @@ def panel_inputs(metadata: Metadata, panel: Panel) -> tuple[Tensor, Tensor]:  # 
     if metadata.references:
         prices = torch.cat([prices, reference_prices(panel, metadata.references)], 1)
     return prices[None], torch.from_numpy(panel.dates.astype(np.int64))[None]
+
+
+def panel_location(metadata: Metadata, panel: Panel) -> Location | None:
+    """What moves the medians of an artifact from the last row of an aligned panel; None for an earlier version's."""
+    if metadata.location is None:
+        return None
+    (prices,), (days,) = panel_inputs(metadata, panel)
+    symbols, references = prices.tensor_split([len(metadata.symbols)], dim=1)
+    rolls = None
+    if any(metadata.contracts):  # those of the graph
+        rolls = RollMonths(metadata.contracts, metadata.horizons[-1])(days[None])[0]
+    inputs = ModelInputs(symbols, rolls, references=references if metadata.references else None, days=days)
+    har = metadata.location.to_har(len(metadata.symbols))
+    return explain_location(har, inputs, metadata.symbols, metadata.references)
 
 
 def check_inputs(metadata: Metadata, prices: Tensor, days: Tensor) -> None:

@@ -9,6 +9,7 @@ import torch
 import torchcommodity
 from torchcommodity._choices import ArtifactFormat
 from torchcommodity.data import Frequency, PriceStatistics
+from torchcommodity.export._location import LocationRecord
 from torchcommodity.export._roll_months import calendar_range, day_range
 from torchcommodity.forecast import Forecaster
 from torchcommodity.models import model_name
@@ -42,6 +43,7 @@ class Metadata:
         training_prices: range, last price and largest move of each symbol in training, to compare later prices with. A
             file of an earlier version has none.
         references: R names of prices that help to forecast, the last columns of the prices in order.
+        location: what `Artifact.location` needs beside the prices. A file of an earlier version has none.
     """
 
     format: ArtifactFormat
@@ -62,6 +64,7 @@ class Metadata:
     frequency: Frequency = "daily"
     training_prices: tuple[PriceStatistics, ...] = ()
     references: tuple[str, ...] = ()
+    location: LocationRecord | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -115,6 +118,7 @@ def make_metadata(forecaster: Forecaster, format: ArtifactFormat) -> Metadata:
         frequency=forecaster.frequency,
         training_prices=forecaster.record.prices,
         references=forecaster.references,
+        location=LocationRecord.from_har(forecaster.model.har),
     )
 
 
@@ -123,4 +127,6 @@ def parse_metadata(text: str, sha256: str) -> Metadata:
     values: dict[str, Any] = json.loads(text)
     lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
     prices = tuple(PriceStatistics(**record) for record in values.get("training_prices", ()))
-    return Metadata(**{**values, **lists, "training_prices": prices, "sha256": sha256})
+    location = values.get("location")
+    location = None if location is None else LocationRecord.from_dict(location, len(values["symbols"]))
+    return Metadata(**{**values, **lists, "training_prices": prices, "location": location, "sha256": sha256})

@@ -44,6 +44,7 @@ from torchcommodity.forecast._intervals import level_index as level_index
 from torchcommodity.forecast._intervals import main_interval as main_interval
 from torchcommodity.forecast._location import Location as Location
 from torchcommodity.forecast._location import LocationPart as LocationPart
+from torchcommodity.forecast._location import explain_location as explain_location
 from torchcommodity.forecast._outlook import STALE_DAYS as STALE_DAYS
 from torchcommodity.forecast._outlook import Outlook as Outlook
 from torchcommodity.forecast._outlook import OutlookRange as OutlookRange
@@ -105,6 +106,7 @@ __all__ = [
     "data_hash",
     "diebold_mariano",
     "ended_references",
+    "explain_location",
     "fan_chart",
     "fit",
     "horizon_name",

@@ -92,7 +92,14 @@ class Location:
 
 @torch.no_grad()
 def explain_location(har: Har, inputs: ModelInputs, symbols: Sequence[str], references: Sequence[str]) -> Location:
-    """The parts of `Har`'s expected change at the last row."""
+    """The parts of `Har`'s expected change at the last row; `Forecaster.location` for those of a forecast.
+
+    Args:
+        har: the calibrated econometric part of a model; only its location and `theta` matter, not its variances' mix.
+        inputs: of the model, without a batch axis.
+        symbols: N names of the prices.
+        references: R names of the references.
+    """
     batch, past, horizons = inputs.unsqueeze(), Past(), har.config.horizons
     adjusted = har.adjust_rolls(batch, last_rows=1)
     rolls = adjusted.shift[0, -1]  # (H, N)

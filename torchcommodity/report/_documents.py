@@ -16,7 +16,7 @@ def to_json(report: ReportData) -> str:
     """The report as one JSON document; NaN and infinity are null.
 
     `forecast.symbols` maps symbol -> quantiles -> horizon in rows -> level -> price; `outlook` has the fields of
-    `forecast.Outlook`.
+    `forecast.Outlook`; `location` has the parts that move each median, see `forecast.LocationPart`.
     """
     forecast, panel = report.forecast, report.panel
     symbols = {
@@ -49,6 +49,7 @@ def to_json(report: ReportData) -> str:
             "symbols": symbols,
         },
         "outlook": asdict(report.outlook),
+        "location": [part._asdict() for part in report.location.parts] if report.location else [],
         "fit": asdict(report.record),
         "backtest": asdict(report.backtest) if report.backtest else {"missing": report.no_backtest},
     }

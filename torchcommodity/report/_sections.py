@@ -19,8 +19,8 @@ LINKS = {
 SCOPE = (
     "The forecast states how uncertain prices are: the range of plausible prices, whose width follows the volatility "
     "of the market.",
-    "It says almost nothing about direction: the median stays near the last price, because past prices hardly "
-    "predict it.",
+    "It says little about direction: only related prices, the season and contract rolls move the median from the last "
+    "price, and related prices and season by at most half a standard deviation.",
     "It uses past prices, contract calendars and futures curves; not inventories, weather, news or positions. "
     "A front-month series jumps when its contract rolls, although no position earns the jump; the intervals include "
     "its expected part.",

@@ -153,6 +153,21 @@ def test_outlook_equals_the_forecasts_of_the_last_two_days(
             assert one["width_change"] == pytest.approx((high - low) / (old[2] - old[0]) - 1, rel=1e-4)
 
 
+def test_ranges_say_what_moves_the_median(artifact: Artifact, document: dict[str, Any], panel: Panel) -> None:
+    location = artifact.location(panel)
+    for symbol in document["symbols"]:
+        for one in symbol["ranges"]:
+            assert one["location"] == location.sentence(symbol["symbol"], one["rows"])
+    assert "season: " in document["symbols"][0]["ranges"][2]["location"]
+    assert document["model"]["location"] is None  # coefficients
+
+
+def test_ranges_of_an_artifact_of_an_earlier_version_do_not_say_it(artifact: Artifact, short_panel: Panel) -> None:
+    earlier = replace(artifact, metadata=replace(artifact.metadata, location=None))
+    document = make_document(earlier, short_panel, "embedded", TODAY, outlook_only=True)
+    assert [one["location"] for one in document["symbols"][0]["ranges"]] == [None] * 4
+
+
 def test_coverage_of_the_outlook_is_out_of_sample(document: dict[str, Any]) -> None:
     records = {(one["symbol"], one["horizon"], one["in_sample"]): one for one in document["coverage"]}
     for symbol in document["symbols"]:

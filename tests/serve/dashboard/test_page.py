@@ -78,6 +78,7 @@ def test_page_shows_the_numbers_of_the_document(open_page: Callable[..., Page]) 
     page = open_page("normal/#BRENT/3m", DRAWN.format("past"), charts=True)
     document = page.evaluate(DOCUMENT)
     brent = next(one for one in document["symbols"] if one["symbol"] == "BRENT")
+    assert f"What moves the median over {brent['ranges'][2]['location']}." in page.locator("#forecast").inner_text()
     quantiles = brent["forecasts"][2]["quantiles"]
     assert page.locator(".big strong").inner_text() == f"{quantiles['0.1']:,.1f} to {quantiles['0.9']:,.1f}"
     long, short = (100 * (quantiles[level] / brent["last_price"] - 1) for level in ("0.05", "0.95"))
@@ -130,7 +131,7 @@ def test_keyboard_reaches_all_controls(open_page: Callable[..., Page]) -> None:
 def test_page_without_prices_shows_how_to_provide_them(open_page: Callable[..., Page], size: dict[str, int]) -> None:
     page = open_page("empty/", "#empty:not([hidden])", size=size)
     assert "--data prices.csv" in page.locator("#empty").inner_text()
-    assert "does not forecast direction" in page.locator("#source").inner_text()
+    assert "says little about direction" in page.locator("#source").inner_text()
     expect(page.locator("#selection")).to_be_hidden()
     assert page.title() == "No prices · Price forecasts"
     assert_fits(page)

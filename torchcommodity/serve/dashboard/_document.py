@@ -9,7 +9,7 @@ import numpy as np
 
 from torchcommodity.charts import format_age
 from torchcommodity.data import Panel, check_not_synthetic, compare_with_training, summarize_findings, utc_now
-from torchcommodity.export import Artifact
+from torchcommodity.export import Artifact, panel_location
 from torchcommodity.forecast import (
     STALE_DAYS,
     Correlation,
@@ -70,7 +70,7 @@ def make_document(
         "calendar": days_ahead.rule,
         "horizons": [{"rows": h, "code": days_ahead.code(h), "name": days_ahead.name(h)} for h in metadata.horizons],
         "days": list(map(str, panel.dates[past.first_origin :])),  # row numbers of past forecasts index this list
-        "symbols": symbol_records(past, panel, metadata, coverage_records, today),
+        "symbols": symbol_records(past, panel, metadata, coverage_records, today, panel_location(metadata, panel)),
         "coverage": coverage_records,
         "correlation": _correlation(correlation(panel), panel),
         "findings": [asdict(finding) for finding in summarize_findings(findings)],

@@ -1,6 +1,6 @@
 """Model card, and the document of a server without prices: workers import them without what makes forecasts."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from torchcommodity.data import CONTRACTS, utc_now
@@ -13,7 +13,8 @@ USE = (
     "Intended for position sizing, price ranges, and checks of other forecasts."
 )
 LIMITATIONS = (
-    "It does not forecast direction: the median stays near the last price.",
+    "It says little about direction: only related prices, the season and contract rolls move the median from the last "
+    "price, and related prices and season by at most half a standard deviation.",
     "It uses past prices and the roll rules of the exchanges only: no inventories, weather, news or positions.",
     "Past coverage does not guarantee future coverage.",
     "It is not investment advice.",
@@ -38,7 +39,7 @@ def model_card(metadata: Metadata) -> dict[str, Any]:
         None if code is None else f"{CONTRACTS[code].name}, {CONTRACTS[code].exchange}" for code in metadata.contracts
     ]
     return {
-        **asdict(metadata),
+        **asdict(replace(metadata, location=None)),  # coefficients that the page does not show
         "contract_names": contracts,
         "horizon_names": [horizon_name(rows, metadata.frequency) for rows in metadata.horizons],
         "use": USE,

@@ -14,6 +14,7 @@ from torchcommodity.export import Metadata
 from torchcommodity.forecast import (
     Coverage,
     Forecast,
+    Location,
     OutlookRow,
     intervals,
     level_index,
@@ -29,7 +30,12 @@ HISTORY_ROWS = 260  # recent prices of a commodity: about one year of trading da
 
 
 def symbol_records(
-    past: PastForecasts, panel: Panel, metadata: Metadata, coverage: list[Record], today: date
+    past: PastForecasts,
+    panel: Panel,
+    metadata: Metadata,
+    coverage: list[Record],
+    today: date,
+    location: Location | None,
 ) -> list[Record]:
     """One record per commodity of the artifact, in its order.
 
@@ -39,12 +45,13 @@ def symbol_records(
         metadata: of the artifact.
         coverage: records of `coverage`.
         today: date from which the age of the prices is counted.
+        location: what moves the medians; None = the artifact does not record it.
     """
     forecast = _forecast(past, panel, metadata, -1)
     previous = _forecast(past, panel, metadata, -2) if len(past.quantiles) > 1 else None
     in_sample, shares = _coverage_of_ranges(coverage, metadata)
     rows = outlook(forecast, previous, coverage=shares, today=today).rows
-    return [_record(row, forecast, past, metadata, panel, in_sample, n) for n, row in enumerate(rows)]
+    return [_record(row, forecast, past, metadata, panel, in_sample, location, n) for n, row in enumerate(rows)]
 
 
 def _forecast(past: PastForecasts, panel: Panel, metadata: Metadata, origin: int) -> Forecast:
@@ -77,6 +84,7 @@ def _record(
     metadata: Metadata,
     panel: Panel,
     in_sample: dict[tuple[str, int], bool],
+    location: Location | None,
     n: int,
 ) -> Record:
     prices, horizons = panel.values.plain()[:, n], range(len(metadata.horizons))
@@ -97,7 +105,14 @@ def _record(
     fan = make_fan(forecast, n, range(forecast.horizons[-1] + 1))  # every row from the last price to the last horizon
     return {
         **record,
-        "ranges": [{**asdict(one), "in_sample": in_sample.get((row.symbol, one.rows))} for one in row.ranges],
+        "ranges": [
+            {
+                **asdict(one),
+                "in_sample": in_sample.get((row.symbol, one.rows)),
+                "location": None if location is None else location.sentence(row.symbol, one.rows),
+            }
+            for one in row.ranges
+        ],
         "rows_behind": len(panel) - 1 - origin,
         "rolls": list(map(str, rolls[rolls >= np.datetime64(record["recent"]["dates"][0])])),
         "forecasts": [

@@ -29,6 +29,7 @@ export function forecast(page, symbol, horizon) {
     element("div", {class: "overview"},
       figure("fan", description, `Recent prices, then the ranges ahead, interpolated between the horizons in the square root of time.${marks}`, {zoom: true}),
       numbers(page, symbol, horizon, q, selected.date)),
+    medianNote(symbol, horizon),
     quantileTable(page, symbol, horizon),
     tools(csvButton("forecast", `the quantiles of ${symbol.name}`)),
     details(`Every ${step} ahead as a table`, () => element("div", null, fanTable(symbol, step), tools(csvButton("fan", `every ${step} ahead`)))),
@@ -52,6 +53,12 @@ function numbers(page, symbol, horizon, q, date) {
       ["Contract", [contractName(page, symbol), symbol.contract_month ? month(symbol.contract_month) : ""].filter(Boolean).join(", ")], ["Next roll", symbol.next_roll && `${symbol.next_roll}${symbol.next_roll <= page.created.slice(0, 10) ? " (passed)" : ""}`],
     ]),
     dayField(symbol, date));
+}
+
+// What moves the median, in the words of the server; an artifact of an earlier version does not say it.
+function medianNote(symbol, horizon) {
+  const {location} = symbol.ranges.find((one) => one.rows === horizon.rows);
+  return location ? paragraph(element("strong", null, "What moves the median"), ` over ${location}.`) : "";
 }
 
 // Loss of a position that 5 of 100 outcomes exceed, as a share of its value.

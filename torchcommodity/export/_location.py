@@ -1,0 +1,78 @@
+"""What an artifact records of its forecaster to say what moves a median: a graph returns the sum only."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from torchcommodity.models import Har, HarConfig, model_config
+
+PAIRS, COEFFICIENTS, ROWS = (f"location.{name}" for name in ("pairs", "coefficients", "rows"))
+
+
+@dataclass(frozen=True)
+class LocationRecord:
+    """Settings of a forecaster's `Har`, and the coefficients of its location.
+
+    Args:
+        config: the settings.
+        state: tensor of `location` and `theta`, by name in the state of `Har`, as nested lists.
+    """
+
+    config: HarConfig
+    state: dict[str, Any]
+
+    @classmethod
+    def from_har(cls, har: Har) -> "LocationRecord":
+        """The record of a calibrated `Har`."""
+        state = har.state_dict().items()
+        return cls(
+            har.config, {name: x.tolist() for name, x in state if name == "theta" or name.startswith("location.")}
+        )
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any], symbols: int) -> "LocationRecord":
+        """The record from `dataclasses.asdict` or JSON.
+
+        Raises:
+            ValueError, TypeError, KeyError: other content, or that of another number of symbols.
+        """
+        record = cls(model_config("har-garch", {"har": values["config"]}).har, values["state"])
+        record.to_har(symbols)
+        return record
+
+    def to_har(self, symbols: int) -> Har:
+        """`Har` with the location of the record, and without calibrated variances.
+
+        Raises:
+            ValueError: the tensors are not those of such a `Har`.
+        """
+        har, integers = Har(symbols, self.config), (PAIRS, ROWS)
+        state = {
+            name: torch.tensor(x, dtype=torch.long if name in integers else torch.double)
+            for name, x in self.state.items()
+        }
+        if PAIRS in state:
+            _check_pairs(state, symbols, self.config)
+        expected = {*LocationRecord.from_har(har).state, *(state.keys() & {PAIRS, COEFFICIENTS, ROWS})}
+        if state.keys() != expected or not all(x.isfinite().all() for x in state.values()):
+            raise ValueError(f"location: state must have finite {', '.join(sorted(expected))}; got {', '.join(state)}")
+        try:
+            har.load_state_dict(state, strict=False)
+        except RuntimeError as error:  # a shape
+            raise ValueError(f"location: {error}") from None
+        return har
+
+
+def _check_pairs(state: dict[str, Tensor], symbols: int, config: HarConfig) -> None:
+    """Raise ValueError unless the pairs are sorted by symbol and each names two prices, with its coefficients."""
+    pairs, count = state[PAIRS], len(state[PAIRS])
+    shapes = {PAIRS: (count, 2), COEFFICIENTS: (len(config.horizons), count), ROWS: (count,)}
+    received = {name: tuple(state[name].shape) if name in state else None for name in shapes}
+    if received != shapes:
+        raise ValueError(f"location: shapes must be {shapes}; got {received}")
+    limits = torch.tensor([symbols, symbols + len(config.references)])
+    if (pairs < 0).any() or (pairs >= limits).any() or (pairs[:, 0].diff() < 0).any():
+        rule = f"pairs must be sorted numbers of one of {symbols} symbols and one of {limits[1]} prices"
+        raise ValueError(f"location: {rule}; got {pairs.tolist()[:3]} ...")
