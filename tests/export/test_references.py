@@ -120,6 +120,7 @@ def test_live_forecasts_with_references_have_the_bits_of_predict(forecaster: For
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # raised inside torch while Inductor is imported and compiles
 @pytest.mark.parametrize("format", ["onnx", "aoti"])
 def test_other_formats_with_references_have_the_forecast_of_the_model(
     forecaster: Forecaster, oil: Panel, once: Callable[..., Path], format: Format
