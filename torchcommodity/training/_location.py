@@ -77,12 +77,12 @@ def fit_location(location: Location, inputs: ModelInputs, target: Tensor, varian
         for relation in relations:
             relation.slope[weak], relation.evidence[weak] = 0.0, 0.0
         weights = torch.stack([shrunk_coefficients(relation) for relation in relations])  # (H, J')
-        m = x @ weights.T  # (W, H)
+        m = torch.stack([x @ w for w in weights], 1)  # (W, H), each horizon with the bits that it has alone
         if inputs.days is not None:
             waves = seasonal_waves(inputs.days[own.rows].to(variance))
             for i, (y, s, h) in enumerate(zip(outcomes, sigma, horizons)):
                 season[i, n] = fit_season(waves, y - m[:, i], s, h, location.rule.min_rows)
-            m += waves @ season[:, n].T
+                m[:, i] += waves @ season[i, n]
         expected[own.rows, :, n] = m
         kept = (weights != 0).any(0)
         pairs.append(torch.stack([torch.full_like(others, n), others], 1)[kept])
