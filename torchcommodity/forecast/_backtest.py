@@ -98,8 +98,7 @@ def backtest(
         Backtest(har-garch, WTI; 252 origins 2016-01-04 to 2016-12-30; horizons 5, 21, 63, 126; 6 models)
     """
     panel = add_references(to_panel(prices), references).drop_empty_rows()
-    check_not_synthetic(panel)
-    check_not_synthetic(panel.references)
+    check_not_synthetic(panel, panel.references)
     config = add_extra_terms(check_config(config, panel, horizons, levels, symmetry), covariates)
     if refit_network < 1:
         raise ValueError(f"backtest: refit_network must be at least 1; got {refit_network}")

@@ -99,8 +99,7 @@ def fit(
         Forecaster(har-garch, WTI; fitted 2012-01-03 to 2018-12-28, 1,759 rows; horizons 5, 21, 63, 126)
     """
     panel = add_references(to_panel(prices), references).drop_empty_rows()
-    check_not_synthetic(panel)
-    check_not_synthetic(panel.references)
+    check_not_synthetic(panel, panel.references)
     panel = panel if through is None else panel.between(None, through)
     config = add_extra_terms(check_config(config, panel, horizons, levels, symmetry), covariates)
     resolve_device(config.train.device)  # also for a model without a network, which trains nothing

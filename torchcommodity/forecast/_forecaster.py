@@ -26,7 +26,7 @@ from torchcommodity.data import (
 )
 from torchcommodity.forecast._forecast import Forecast
 from torchcommodity.forecast._forecaster_file import FitRecord, forecaster_bytes, parse_forecaster
-from torchcommodity.forecast._history import PriceRange, align_panel, named_references, reference_findings
+from torchcommodity.forecast._history import PriceRange, align_panel, reference_findings, select_prices
 from torchcommodity.forecast._live import LivePast, LiveState, append_rows, pack_state, unpack_state
 from torchcommodity.forecast._location import Location, explain_location
 from torchcommodity.forecast._simulation import Simulation
@@ -287,9 +287,7 @@ class Forecaster:
         """
         forecaster = self.to("cpu")
         before = unpack_state(state, forecaster.checksum, self.symbols, self.contracts, self.references)
-        new = add_references(to_panel(prices), references)
-        new = new.with_references([name for name in self.references if name in new.symbols]).select(self.symbols)
-        new_rows = replace(new, references=named_references(new, self.references) if self.references else None)
+        new_rows = select_prices(add_references(to_panel(prices), references), self.symbols, self.references)
         panel, first = forecaster.align_panel(append_rows(before.panel, new_rows)), len(before.panel)
         if len(panel) == first:
             raise ValueError("step: prices must have a row with a price; got none: skip rows without any")

@@ -66,9 +66,13 @@ def last_prices(prices: Tensor) -> tuple[Tensor, Tensor]:  # (..., T, N) -> (...
     return row, prices.gather(-2, row.unsqueeze(-2)).squeeze(-2)
 
 
-def named_references(panel: Panel, names: Sequence[str]) -> Panel:
-    """The references of a panel by these names, in this order; NaN for one that it does not have."""
-    return make_references(reference_prices(panel, names), panel.dates, names)
+def select_prices(panel: Panel, symbols: Sequence[str], references: Sequence[str]) -> Panel:
+    """Symbols and references of a forecaster, in its order; a reference that the panel has in neither role is NaN."""
+    panel = panel.with_references([name for name in references if name in panel.symbols]).select(symbols)
+    if not references:
+        return replace(panel, references=None)
+    prices = reference_prices(panel, references)
+    return replace(panel, references=make_references(prices, panel.dates, references))
 
 
 def make_references(prices: Tensor, dates: np.ndarray, names: Sequence[str]) -> Panel:
@@ -136,9 +140,7 @@ def align_panel(
             f"{name}: prices must have every symbol of the forecaster; got {summarize_names(panel.symbols, 20)} "
             f"without {summarize_names(missing)}"
         )
-    panel = panel.with_references([name for name in references if name in panel.symbols])
-    panel = panel.select(symbols).drop_empty_rows()
-    panel = replace(panel, references=named_references(panel, references) if references else None)
+    panel = select_prices(panel, symbols, references).drop_empty_rows()
     check_frequency(panel.dates, frequency)
     if not panel.synthetic:  # simulated prices may lie in the future
         check_not_future(panel.dates, frequency)

@@ -110,5 +110,7 @@ def append_rows(before: Panel, new: Panel) -> Panel:
         dates=dates,
         curve=MetadataTensor(torch.cat(curves)) if curves else None,
         deliveries=np.concatenate(deliveries) if deliveries else None,
-        references=make_references(torch.cat(references), dates, new.references.symbols) if new.references else None,
+        references=make_references(torch.cat(references), dates, new.references.symbols)
+        if new.references is not None
+        else None,
     )

@@ -90,8 +90,8 @@ def check_inputs(inputs: ModelInputs, assets: int, config: HarConfig) -> None:
     R = len(config.references)
     if (R or references is not None) and (references is None or tuple(references.shape) != (B, T, R)):
         rule = f"(B, T, R) = {(B, T, R)}, for {', '.join(config.references)}" if R else "None: the model has none"
-        given = "none" if references is None else tuple(references.shape)
-        raise ValueError(f"Har: references must be {rule}; got {given}")
+        received = "none" if references is None else tuple(references.shape)
+        raise ValueError(f"Har: references must be {rule}; got {received}")
     if days is not None and (days.dtype != torch.int64 or tuple(days.shape) != (B, T)):
         raise ValueError(f"Har: days must be int64 (B, T) = {(B, T)}; got {tuple(days.shape)} of {days.dtype}")
     names, shape = config.extra_terms, (B, T, len(config.horizons), N, len(config.extra_terms))

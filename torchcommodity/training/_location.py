@@ -84,10 +84,10 @@ def fit_location(location: Location, inputs: ModelInputs, target: Tensor, varian
                 season[i, n] = fit_season(waves, y - m[:, i], s, h, location.rule.min_rows)
                 m[:, i] += waves @ season[i, n]
         expected[own.rows, :, n] = m
-        kept = (weights != 0).any(0)
-        pairs.append(torch.stack([torch.full_like(others, n), others], 1)[kept])
-        coefficients.append(weights[:, kept])
-        rows.append(torch.stack([relation.rows for relation in relations]).amax(0)[kept])
+        nonzero = (weights != 0).any(0)
+        pairs.append(torch.stack([torch.full_like(others, n), others], 1)[nonzero])
+        coefficients.append(weights[:, nonzero])
+        rows.append(torch.stack([relation.rows for relation in relations]).amax(0)[nonzero])
     location.set_pairs(torch.cat(pairs), torch.cat(coefficients, 1), torch.cat(rows))
     location.season.copy_(season)
     return location.limit(expected, variance)

@@ -293,8 +293,10 @@ class Panel:
         >>> data.embedded(["WTI", "BRENT"]).with_references(["BRENT"])
         Panel(10226 dates 1986-01-02 to 2026-08-18, 1 symbol: WTI; 1 reference: BRENT)
         """
-        if references is None or isinstance(references, Panel):
-            return replace(self, references=references and align_references(references, self))
+        if references is None:
+            return replace(self, references=None)
+        if isinstance(references, Panel):
+            return replace(self, references=align_references(references, self))
         check_several("with_references", references)
         names = list(references)
         if not names:

@@ -93,13 +93,13 @@ def _window(instance: Instance, field: str, metadata: ServedArtifact, limits: Li
             if symbol not in symbols:
                 raise invalid_field(field, f"the symbols {', '.join(symbols)}", symbol)
         missing: PriceSeries = [None] * rows
-        given = dict.fromkeys(metadata.references, missing) | instance.prices
+        series = dict.fromkeys(metadata.references, missing) | instance.prices
         for symbol in symbols:
-            if symbol not in given:
+            if symbol not in series:
                 raise invalid_field(f"{field}.{symbol}", f"{rows} prices", None)
-            if (count := len(given[symbol])) != rows:
+            if (count := len(series[symbol])) != rows:
                 raise invalid_field(f"{field}.{symbol}", f"{rows} prices, one per date", count)
-        columns = [given[symbol] for symbol in symbols]
+        columns = [series[symbol] for symbol in symbols]
         prices = np.ascontiguousarray(_flat_array(columns, rows * len(symbols)).reshape(len(symbols), rows).T)
     else:
         if len(instance.prices) != rows:
