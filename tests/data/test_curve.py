@@ -1,5 +1,6 @@
 """Contracts and curves of a panel: reading, alignment, errors, selection, storage."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -165,3 +166,87 @@ def test_rolls_none_for_spot_nor_before_the_first_price():
     assert (rolls[: len(panel)] > 0).any(0).all()
     assert not rolls[: len(panel)][panel.values.plain().isnan()].any()
     assert not panel.with_contracts(dict.fromkeys(panel.symbols)).rolls().any()
+
+
+def oil_prices():
+    """Three spot prices on three days, heating oil in cents."""
+    days = pd.DatetimeIndex(["2020-04-20", "2020-04-21", "2020-04-22"], name="date")
+    prices = {"WTI": [-37.63, 10.01, 13.78], "HEATING_OIL_NYH": [90.1, 72.0, 71.5], "PROPANE_MB": [0.3, 0.31, 0.32]}
+    return data.to_panel(pd.DataFrame(prices, days))
+
+
+def nearby(products, days=("2020-04-20", "2020-04-21"), contracts=2):
+    rows = [(day, code, nth, 10.0 + nth) for day in days for code in products for nth in range(1, contracts + 1)]
+    return pd.DataFrame(rows, columns=["date", "product", "nth", "close"])
+
+
+def test_curve_of_spot_prices_by_product():
+    panel = data.add_curve(oil_prices(), nearby(["CL", "HO"]), {"WTI": "CL", "HEATING_OIL_NYH": "HO"})
+    assert panel.curve_of == ("CL", "HO", None)
+    assert panel.curve[:2, :2, 1].tolist() == [[12.0, 12.0], [12.0, 12.0]]
+    assert panel.curve[2].isnan().all()
+    assert panel.curve[:, 2].isnan().all()
+    assert panel["PROPANE_MB", "HEATING_OIL_NYH"].curve_of == (None, "HO")
+    assert not panel.rolls(ahead=126).any()
+    bare = replace(panel, curve=None, curve_of=())
+    assert panel.equals(bare.with_curve(panel.curve, {"WTI": "CL", "HEATING_OIL_NYH": "HO"}))
+    assert not panel.equals(replace(panel, curve_of=("CL", "RB", None)))
+    future = panel.with_curve(panel.curve * 0.8).with_contracts({"WTI": "CL"})  # its own contracts, not a product's
+    assert future.curve_of == (None, "HO", None)
+
+
+def test_products_of_wti_brent_and_gas_are_known():
+    panel = data.add_curve(oil_prices(), nearby(["CL", "HO"]))
+    assert panel.curve_of == ("CL", None, None)
+    own_name = nearby(["WTI"]).rename(columns={"product": "symbol"})
+    assert data.add_curve(oil_prices(), own_name).curve_of == ("CL", None, None)
+    assert data.add_curve(oil_prices(), nearby(["CL", "HO"]), {"HEATING_OIL_NYH": "HO"}).curve_of == (None, "HO", None)
+    with pytest.raises(data.DataError, match="the first contract of 'WTI' in the unit of its price"):
+        panel.with_contracts({"WTI": "CL"}).with_curve(panel.curve * 9)
+
+
+def test_curve_of_contract_prices():
+    table = pd.DataFrame(
+        {
+            "date": ["2020-04-20", "2020-04-20", "2020-04-21", "2020-04-21"],
+            "contract": ["CLK20", "CLM20", "CLK20", "CLM20"],
+            "settle": [-37.63, 20.43, 10.01, 11.57],
+        }
+    )
+    panel = data.add_curve(oil_prices(), data.ContractPrices.from_pandas(table))
+    assert panel.curve_of == ("CL", None, None)
+    assert panel.curve[1, 0, :2].tolist() == [10.01, 11.57]
+
+
+@pytest.mark.parametrize(
+    ("curve", "curve_of", "message"),
+    [
+        (nearby(["CL"]), {"JET": "CL"}, "symbols: expected names among WTI, HEATING_OIL_NYH, PROPANE_MB; got 'JET'"),
+        (nearby(["CL"]), {"WTI": "XX"}, "contracts: expected a product code among|curve_of: expected products"),
+        (nearby(["HO"]), {"WTI": "CL"}, "curve_of: expected products of the curve, HO; got WTI=CL"),
+        (nearby(["C"]), {"WTI": "C"}, "curve_of: expected a product with a contract for every month, CL, BRN, NG, HO"),
+        (
+            nearby(["RB"]),
+            None,
+            "expected the products of spot prices, such as curve_of=.* PROPANE_MB and a curve of RB",
+        ),
+        (nearby(["CL"], contracts=1), None, "curve: expected at least two contracts for a spot price; got one"),
+        (nearby(["CL"], days=("2019-01-02",)), None, "curve: expected rows of CL, .* from 2020-04-20 .* 2019-01-02"),
+        (None, {"WTI": "CL"}, "curve_of needs a curve; got {'WTI': 'CL'} and none"),
+    ],
+)
+def test_curves_of_spot_prices_that_cannot_be_used(curve, curve_of, message):
+    with pytest.raises(data.DataError, match=message):
+        data.add_curve(oil_prices(), curve, curve_of)
+
+
+def test_curve_of_a_future_or_of_weekly_prices_is_rejected():
+    with pytest.raises(data.DataError, match="curve_of: expected spot prices; got WTI, a future of CL"):
+        data.add_curve(oil_prices().with_contracts({"WTI": "CL"}), nearby(["CL", "HO"]), {"WTI": "CL"})
+    with pytest.raises(TypeError, match="curve must be a Curve, ContractPrices, a file or a frame; got int"):
+        data.add_curve(oil_prices(), 3)
+    weekly = pd.DataFrame({"WTI": [10.0, 11.0, 12.0]}, pd.DatetimeIndex(["2020-04-10", "2020-04-17", "2020-04-24"]))
+    with pytest.raises(data.DataError, match="expected daily prices beside the curve of a spot price; got weekly ones"):
+        data.add_curve(data.to_panel(weekly), nearby(["CL"], days=("2020-04-17",)))
+    with pytest.raises(data.DataError, match="expected the products of spot prices, such as curve_of="):
+        data.add_curve(oil_prices()["PROPANE_MB"], nearby(["PROPANE_MB"]).rename(columns={"product": "symbol"}))

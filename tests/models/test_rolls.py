@@ -218,8 +218,8 @@ def test_har_rejects_bad_rolls_and_curves(panel: data.Panel) -> None:
         Har(1)(prices, rolls[:, :-1])
     with pytest.raises(ValueError, match=r"rolls must be int64 \(B, T \+ A, N\); got .* of torch.float64"):
         Har(1)(prices, rolls.double())
-    with pytest.raises(ValueError, match=r"Har: curve must be .* and no rolls"):
-        Har(1)(prices, None, prices.unsqueeze(-1))
+    with pytest.raises(ValueError, match=r"Har: curve must be \(B, T, N, C\) .* got \(1, "):
+        Har(1)(prices, rolls, prices)
 
 
 def test_rolls_ahead_over_four_decades_without_float64(monkeypatch: pytest.MonkeyPatch) -> None:

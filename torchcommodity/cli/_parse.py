@@ -26,16 +26,16 @@ def reject_unless(parse: Callable[..., object], *arguments: str) -> Callable[[st
     return check
 
 
-def parse_contracts(contracts: str) -> dict[str, str]:
+def parse_contracts(contracts: str, option: str = "--contracts") -> dict[str, str]:
     """Parse `WTI=CL,CORN=C` to symbol -> product code; the last `=` counts, as Yahoo's symbols have one.
 
     >>> parse_contracts("WTI=CL, ZC=F=C")
     {'WTI': 'CL', 'ZC=F': 'C'}
     """
-    pairs = [name.rpartition("=") for name in parse_names(contracts, "--contracts")]
+    pairs = [name.rpartition("=") for name in parse_names(contracts, option)]
     codes = {symbol.strip(): code.strip() for symbol, _, code in pairs}
     if len(codes) < len(pairs) or not all(symbol and code for symbol, code in codes.items()):
-        raise ValueError(f"--contracts: expected each symbol once, as in WTI=CL,CORN=C; got {contracts!r}")
+        raise ValueError(f"{option}: expected each symbol once, as in WTI=CL,CORN=C; got {contracts!r}")
     return codes
 
 

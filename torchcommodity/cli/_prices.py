@@ -90,6 +90,15 @@ CurveFile = Annotated[
         help="Closes of nearby contracts: a file date,symbol,nth,close, or eia: (to April 2024, key in EIA_API_KEY)",
     ),
 ]
+CurveOf = Annotated[
+    str | None,
+    typer.Option(
+        "--curve-of",
+        metavar="A=HO,B=RB",
+        callback=reject_unless(parse_contracts, "--curve-of"),
+        help="Product codes of the spot prices whose futures curve --curve has; default: WTI=CL,BRENT=BRN,HENRY_HUB=NG",
+    ),
+]
 References = Annotated[
     str | None,
     typer.Option(
@@ -173,6 +182,7 @@ class Prices:
     contracts: Contracts = None
     references: References = None
     curve: CurveFile = None
+    curve_of: CurveOf = None
     source_options: SourceOptions = DETECTED
 
     def read(self) -> "Panel":
@@ -183,6 +193,7 @@ class Prices:
             self.contracts,
             self.curve,
             references=self.references,
+            curve_of=self.curve_of,
             options=self.source_options,
         )
 
@@ -194,12 +205,18 @@ class NewPrices:
     data: Data = "embedded"
     references: References = None
     curve: CurveFile = None
+    curve_of: CurveOf = None
     source_options: SourceOptions = DETECTED
 
     def read(self, symbols: str | None = None) -> "Panel":
         """The panel of these options."""
         return read_prices(
-            self.data, symbols, curve=self.curve, references=self.references, options=self.source_options
+            self.data,
+            symbols,
+            curve=self.curve,
+            references=self.references,
+            curve_of=self.curve_of,
+            options=self.source_options,
         )
 
 
@@ -210,10 +227,11 @@ def read_prices(
     curve: str | None = None,
     publisher: str | None = None,
     references: str | None = None,
+    curve_of: str | None = None,
     options: SourceOptions = DETECTED,
 ) -> "Panel":
     """Read a source as `--symbols`, `--contracts`, `--curve`, `--references` and the other options say."""
-    from torchcommodity.data import NOT_STATED, add_references, eia_curve, read, read_curve
+    from torchcommodity.data import NOT_STATED, add_curve, add_references, read
 
     names = None if symbols is None else parse_names(symbols)
     codes = None if contracts is None else parse_contracts(contracts)
@@ -224,6 +242,4 @@ def read_prices(
         panel = panel.with_references(None)
     elif references is not None:
         panel = add_references(panel, others or references)
-    if curve == "eia:":
-        return panel.with_curve(eia_curve(dict(zip(panel.symbols, panel.contracts))))
-    return panel if curve is None else panel.with_curve(read_curve(curve))
+    return add_curve(panel, curve, None if curve_of is None else parse_contracts(curve_of, "--curve-of"))

@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from torchcommodity.data._quality.training import PriceStatistics as PriceStatistics
     from torchcommodity.data._quality.training import compare_with_training as compare_with_training
     from torchcommodity.data._quality.training import price_statistics as price_statistics
+    from torchcommodity.data._read import add_curve as add_curve
     from torchcommodity.data._read import add_references as add_references
     from torchcommodity.data._read import read as read
     from torchcommodity.data._read import read_curve as read_curve
@@ -147,7 +148,7 @@ _MODULES = {
     "_covariates.covariates": ["CovariateCheck", "Covariates", "KnownValues"],
     "_quality.inspect": ["inspect", "inspect_prices"],
     "_quality.training": ["PriceStatistics", "compare_with_training", "price_statistics"],
-    "_read": ["add_references", "read", "read_curve", "to_panel"],
+    "_read": ["add_curve", "add_references", "read", "read_curve", "to_panel"],
     "_sources.bars": ["Bars", "read_bars"],
     "_sources.embedded": ["embedded", "embedded_symbols", "product_name"],
     "_sources.files": ["cache_dir", "store_path", "write_atomic", "write_files_atomic"],

@@ -20,13 +20,15 @@ from typing_extensions import Unpack
 
 from torchcommodity._choices import Adjustment
 from torchcommodity.data._contracts.contract_panel import panel_of_contracts
+from torchcommodity.data._contracts.contract_prices import ContractPrices
+from torchcommodity.data._core.contracts import CONTRACTS
 from torchcommodity.data._core.curve import Curve
-from torchcommodity.data._core.errors import DataError
+from torchcommodity.data._core.errors import DataError, summarize_names
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.provenance import NOT_STATED, Provenance, check_several, drop_origin_findings
 from torchcommodity.data._sources.build import apply_records, assemble, build_grid
 from torchcommodity.data._sources.embedded import embedded, embedded_symbols
-from torchcommodity.data._sources.publishers import eia, fred
+from torchcommodity.data._sources.publishers import eia, eia_curve, fred
 from torchcommodity.data._sources.read_arguments import ReadArguments, ReadOptions, unpack_keywords
 from torchcommodity.data._sources.roles import assign_roles
 from torchcommodity.data._sources.tables.open_table import open_frame, open_table
@@ -252,6 +254,45 @@ def add_references(panel: Panel, references: Any = None) -> Panel:
     return panel.with_references(to_panel(references))
 
 
+def add_curve(panel: Panel, curve: Any = None, curve_of: Mapping[str, str | None] | None = None) -> Panel:
+    """A panel with a futures curve, the closes of nearby contracts; see `Panel.with_curve`.
+
+    Args:
+        panel: prices.
+        curve: a `Curve` or a tensor, `ContractPrices` of `read_contracts`, or a file or frame that `read_curve` takes.
+            "eia:" downloads it, see `eia_curve`. None: only the curve that the panel has.
+        curve_of: product codes of the spot prices whose curve it is, such as {"HEATING_OIL_NYH": "HO"}.
+
+    Raises:
+        DataError: `curve_of` without a curve; a curve that is of none of the prices as far as is known; otherwise as
+            for `read_curve` and `Panel.with_curve`.
+
+    >>> import pandas as pd
+    >>> closes = {"date": "2020-04-21", "product": "CL", "nth": [1, 2], "close": [10.01, 11.57]}
+    >>> wti = add_curve(data.embedded(["WTI"]), pd.DataFrame(closes))
+    >>> wti.curve_of, wti.between("2020-04-21", "2020-04-21").curve.tolist()
+    (('CL',), [[[10.01, 11.57]]])
+    """
+    if curve is None:
+        if curve_of:
+            raise DataError(f"{current_operation()}: curve_of needs a curve; got {dict(curve_of)} and none")
+        return panel
+    if isinstance(curve, str) and curve == "eia:":
+        names = {contract.spot: code for code, contract in CONTRACTS.items() if contract.spot}
+        own = {symbol: code or names.get(symbol) for symbol, code in zip(panel.symbols, panel.contracts)}
+        curve = eia_curve(own | dict(curve_of or {}))
+    elif isinstance(curve, ContractPrices):
+        curve = curve.curve()
+    elif not isinstance(curve, (Curve, torch.Tensor)):
+        curve = read_curve(curve)
+    known = curve.spot_products(panel.symbols) if isinstance(curve, Curve) else {}
+    if all(panel.spot) and not (curve_of or any(panel.curve_of) or known):
+        rule = "the products of spot prices, such as curve_of={'HEATING_OIL_NYH': 'HO'} (--curve-of HEATING_OIL_NYH=HO)"
+        of = f" and a curve of {summarize_names(curve.symbols)}" if isinstance(curve, Curve) else ""
+        raise DataError(f"{current_operation()}: expected {rule}; got none of {summarize_names(panel.symbols)}{of}")
+    return panel.with_curve(curve, curve_of)
+
+
 def panel_of_table(table: Table, options: ReadOptions) -> Panel:
     """The panel of a table of prices: by contract, wide or long."""
     if (panel := panel_of_contracts(table, options)) is not None:
@@ -263,14 +304,15 @@ def panel_of_table(table: Table, options: ReadOptions) -> Panel:
     return apply_records(assemble(grid), table.records)
 
 
-def read_curve(path: str | os.PathLike[str]) -> Curve:
-    """Read a futures curve, the closes of nearby contracts, from a CSV or Parquet file, plain or gzipped.
+def read_curve(source: Any) -> Curve:
+    """Read a futures curve, the closes of nearby contracts, from a CSV or Parquet file, plain or gzipped, or a frame.
 
-    The file is a long table with columns `date,symbol,nth,close`: `nth` is 1 for the front contract, 2 for the next.
-    Other columns, such as `contract`, are ignored and reported. Dates, numbers and missing values are as for `read`.
+    It is a long table with columns `date,symbol,nth,close`: `nth` is 1 for the front contract, 2 for the next; the
+    symbol may be a product code. Other columns, such as `contract`, are ignored and reported. Dates, numbers and
+    missing values are as for `read`.
 
     Args:
-        path: the file; its first bytes determine whether it is read as Parquet.
+        source: the file, whose first bytes determine whether it is read as Parquet; or a frame that `to_panel` takes.
 
     Returns:
         Closes `(T, N, C)` float64 in the units of the file, C the largest `nth`, NaN = missing; `Curve.findings` lists
@@ -278,6 +320,7 @@ def read_curve(path: str | os.PathLike[str]) -> Curve:
 
     Raises:
         DataError: data that cannot be trusted, with file, line and value.
+        TypeError: another type.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
@@ -287,7 +330,11 @@ def read_curve(path: str | os.PathLike[str]) -> Curve:
     >>> curve.values.tolist(), curve.symbols
     ([[[-37.63, 20.43]]], ('WTI',))
     """
-    table = open_table(path)
+    is_file = isinstance(source, (str, os.PathLike))
+    table = open_table(source) if is_file else open_frame(source, "read_curve")
+    if table is None:
+        kind = type(source).__name__
+        raise TypeError(f"{current_operation()}: curve must be a Curve, ContractPrices, a file or a frame; got {kind}")
     panel = assemble(build_grid(assign_roles(table, ReadOptions()), ReadOptions(), curve=True))
     pairs = [name.rsplit(" ", 1) for name in panel.symbols]  # `WTI 2` is the second nearby contract
     symbols = tuple(dict.fromkeys(symbol for symbol, _ in pairs))

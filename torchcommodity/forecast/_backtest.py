@@ -8,6 +8,7 @@ import torch
 
 from torchcommodity.data import (
     Horizon,
+    add_curve,
     add_references,
     calendar_years,
     check_not_synthetic,
@@ -53,6 +54,8 @@ def backtest(
     symmetry: float | None = None,
     covariates: VarianceSource | None = None,
     references: Any = None,
+    curve: Any = None,
+    curve_of: Mapping[str, str | None] | None = None,
     first_year: int | None = None,
     refit_network: int = 2,
     seed: int = 0,
@@ -75,6 +78,8 @@ def backtest(
             needs. Default: that of `config`.
         covariates: as for `fit`. The model without them is one more row of the result, `training.WITHOUT_COVARIATES`.
         references: as for `fit`.
+        curve: as for `fit`.
+        curve_of: as for `fit`.
         first_year: first test year; by default the last seven years are tested, twenty of monthly prices, or fewer in a
             short panel.
         refit_network: years between trainings of the network.
@@ -97,7 +102,7 @@ def backtest(
         >>> backtest(wti, first_year=2016)
         Backtest(har-garch, WTI; 252 origins 2016-01-04 to 2016-12-30; horizons 5, 21, 63, 126; 6 models)
     """
-    panel = add_references(to_panel(prices), references).drop_empty_rows()
+    panel = add_curve(add_references(to_panel(prices), references), curve, curve_of).drop_empty_rows()
     check_not_synthetic(panel, panel.references)
     config = add_extra_terms(check_config(config, panel, horizons, levels, symmetry), covariates)
     if refit_network < 1:

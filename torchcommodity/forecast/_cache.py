@@ -192,8 +192,8 @@ def cache_key(panel: Panel, config: FitConfig, seed: int, purpose: str, covariat
 
 def data_hash(panel: Panel) -> str:
     """sha256 of prices, dates, symbols, contracts, averages, curve, deliveries and references, not of provenance."""
-    averages = [panel.averages] if any(panel.averages) else []
-    digest = hashlib.sha256(json.dumps([panel.symbols, panel.contracts, *averages, *map(str, panel.dates)]).encode())
+    others = [x for x in (panel.averages, panel.curve_of) if any(x)]
+    digest = hashlib.sha256(json.dumps([panel.symbols, panel.contracts, *others, *map(str, panel.dates)]).encode())
     for values in (panel.values, panel.curve):
         if values is not None:
             digest.update(values.plain().numpy().tobytes())

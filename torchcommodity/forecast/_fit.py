@@ -1,6 +1,6 @@
 """Fit a forecaster: calibrate the econometric part, and train the network that corrects its scale, if any."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from torchcommodity.data import (
     Covariates,
     Horizon,
     Panel,
+    add_curve,
     add_references,
     check_not_synthetic,
     equity_indices,
@@ -52,6 +53,8 @@ def fit(
     symmetry: float | None = None,
     covariates: VarianceSource | None = None,
     references: Any = None,
+    curve: Any = None,
+    curve_of: Mapping[str, str | None] | None = None,
     seed: int = 0,
     progress: Progress | None = None,
     checkpoint: Path | None = None,
@@ -74,6 +77,10 @@ def fit(
             row; or an object with the same `terms`, `ratios` and `variances`, see `training.VarianceSource`.
         references: prices that help to forecast the others and are not forecast, see `data.add_references`: names of
             symbols of `prices`, other prices, or "embedded". A panel may have its own, as `data.embedded()` has.
+        curve: closes of nearby contracts, anything that `data.add_curve` takes. Of front-month futures they give the
+            gaps of the coming rolls; of spot prices they tell where the price goes. A panel may have its own.
+        curve_of: product codes of the spot prices whose curve it is, such as {"HEATING_OIL_NYH": "HO"}; see
+            `Panel.with_curve`.
         seed: random seed for initialization and shuffling; the same seed gives the same bits on the CPU.
         progress: called as progress(done, total, description) while the network is trained.
         checkpoint: checkpoint file of the training. The same call resumes an interrupted training, with the same bits
@@ -98,7 +105,7 @@ def fit(
         >>> fit(data.embedded(["WTI"]).between("2012-01-01", "2018-12-31"))
         Forecaster(har-garch, WTI; fitted 2012-01-03 to 2018-12-28, 1,759 rows; horizons 5, 21, 63, 126)
     """
-    panel = add_references(to_panel(prices), references).drop_empty_rows()
+    panel = add_curve(add_references(to_panel(prices), references), curve, curve_of).drop_empty_rows()
     check_not_synthetic(panel, panel.references)
     panel = panel if through is None else panel.between(None, through)
     config = add_extra_terms(check_config(config, panel, horizons, levels, symmetry), covariates)
@@ -143,6 +150,9 @@ def _notes(
         used = [] if pairs is None else sorted({int(j) - N for j in pairs[:, 1] if j >= N})
         names = f": {summarize_names([references[j] for j in used])}" if used else ""
         yield f"{len(used)} of {len(references)} references related{names}"
+    if any(panel.curve_of):
+        products = [f"{symbol} {code}" for symbol, code in zip(panel.symbols, panel.curve_of) if code]
+        yield f"Futures curve of {summarize_names(products)}"
     if training is not None:
         yield training
     if config.symmetry and (indices := equity_indices(panel.symbols)):

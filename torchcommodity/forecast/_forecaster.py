@@ -16,6 +16,7 @@ from torchcommodity.data import (
     Horizon,
     Panel,
     SyntheticTensor,
+    add_curve,
     add_references,
     compare_with_training,
     horizon_rows,
@@ -26,7 +27,7 @@ from torchcommodity.data import (
 )
 from torchcommodity.forecast._forecast import Forecast
 from torchcommodity.forecast._forecaster_file import FitRecord, forecaster_bytes, parse_forecaster
-from torchcommodity.forecast._history import PriceRange, align_panel, reference_findings, select_prices
+from torchcommodity.forecast._history import PriceRange, align_panel, curve_findings, reference_findings, select_prices
 from torchcommodity.forecast._live import LivePast, LiveState, append_rows, pack_state, unpack_state
 from torchcommodity.forecast._location import Location, explain_location
 from torchcommodity.forecast._simulation import Simulation
@@ -77,6 +78,11 @@ class Forecaster:
         return self.model.har.config.references
 
     @property
+    def curve_of(self) -> tuple[str | None, ...]:
+        """Of each symbol the product whose futures curve helps to forecast it, or None."""
+        return tuple(code or None for code in self.model.har.config.curve_of) or (None,) * len(self.symbols)
+
+    @property
     def frequency(self) -> Frequency:
         """Of the prices: what a row is."""
         return self.model.har.config.frequency
@@ -116,9 +122,11 @@ class Forecaster:
     @operation("predict")
     @one_thread()
     @torch.no_grad()
-    def predict(self, prices: Any, covariates: VarianceSource | None = None, references: Any = None) -> Forecast:
+    def predict(
+        self, prices: Any, covariates: VarianceSource | None = None, references: Any = None, curve: Any = None
+    ) -> Forecast:
         """Forecast from the last row of `prices`; see `forecast.predict`."""
-        panel = self.align_panel(add_references(to_panel(prices), references))
+        panel = self._panel(prices, references, curve)
         inputs = self._inputs(panel, covariates)
         self._check_warmup(PriceRange.of(inputs.prices))
         log_returns = self.model.eval()(*inputs.to(self.device).batch())[0].cpu().to(inputs.prices.dtype)
@@ -128,13 +136,16 @@ class Forecaster:
 
     @operation("location")
     @one_thread()
-    def location(self, prices: Any, covariates: VarianceSource | None = None, references: Any = None) -> Location:
-        """What moves the median from the last row of `prices`: related prices, the season, contract rolls.
+    def location(
+        self, prices: Any, covariates: VarianceSource | None = None, references: Any = None, curve: Any = None
+    ) -> Location:
+        """What moves the median from the last row of `prices`: related prices, the season, curves, contract rolls.
 
         Args:
             prices: as for `predict`.
             covariates: as for `predict`.
             references: as for `predict`.
+            curve: as for `predict`.
 
         Returns:
             The parts of each symbol at each horizon; printed, one sentence per symbol.
@@ -146,7 +157,7 @@ class Forecaster:
             3 months: season: -1.0 %
         """
         forecaster = self.to("cpu")
-        panel = forecaster.align_panel(add_references(to_panel(prices), references))
+        panel = self._panel(prices, references, curve)
         inputs = forecaster._inputs(panel, covariates)
         forecaster._check_warmup(PriceRange.of(inputs.prices))
         return explain_location(forecaster.model.har, inputs, self.symbols, self.references)
@@ -161,6 +172,7 @@ class Forecaster:
         *,
         covariates: VarianceSource | None = None,
         references: Any = None,
+        curve: Any = None,
         horizon: Horizon | None = None,
         seed: int = 0,
     ) -> Simulation:
@@ -183,6 +195,7 @@ class Forecaster:
             paths: P, number of paths. The margins are matched over at least 1000 paths, of which these are the first.
             covariates: as for `predict`; they enter the margins.
             references: as for `predict`; they enter the margins.
+            curve: as for `predict`; it enters the margins and the gaps of the rolls.
             horizon: T, rows per path, or a text such as "2w", up to the longest horizon of the forecaster, the default.
             seed: random seed.
 
@@ -214,7 +227,7 @@ class Forecaster:
         check_integer("simulate", 1, paths=paths)
         check_integer("simulate", 0, maximum=2**63 - 1, seed=seed)
         forecaster = self.to("cpu")
-        panel = forecaster.align_panel(add_references(to_panel(prices), references))
+        panel = self._panel(prices, references, curve)
         rows = longest = self.horizons[-1]
         if horizon is not None:
             try:
@@ -240,16 +253,19 @@ class Forecaster:
     @operation("start")
     @one_thread()
     @torch.no_grad()
-    def start(self, prices: Any, covariates: VarianceSource | None = None, references: Any = None) -> LiveState:
+    def start(
+        self, prices: Any, covariates: VarianceSource | None = None, references: Any = None, curve: Any = None
+    ) -> LiveState:
         """The state after the rows of `prices`, a dict of tensors, for forecasts row by row; see `step`.
 
         Args:
             prices: as for `predict`; may have fewer rows than the warm-up.
             covariates: as for `predict`.
             references: as for `predict`.
+            curve: as for `predict`.
         """
         forecaster = self.to("cpu")
-        panel = forecaster.align_panel(add_references(to_panel(prices), references))
+        panel = self._panel(prices, references, curve)
         past = Past({})
         if isinstance(forecaster.model, HarGarch):
             forecaster.model.eval().update(past, forecaster._inputs(panel, covariates).unsqueeze())
@@ -260,7 +276,12 @@ class Forecaster:
     @one_thread()
     @torch.no_grad()
     def step(
-        self, state: LiveState, prices: Any, covariates: VarianceSource | None = None, references: Any = None
+        self,
+        state: LiveState,
+        prices: Any,
+        covariates: VarianceSource | None = None,
+        references: Any = None,
+        curve: Any = None,
     ) -> tuple[LiveState, Forecast]:
         """The state after one or more further rows, and the forecast from the last of them.
 
@@ -272,6 +293,7 @@ class Forecaster:
             prices: the new rows only, with the same symbols.
             covariates: as for `predict`, with all their values.
             references: as for `predict`, on the new rows.
+            curve: as for `predict`, on the new rows; without it the curve of spot prices is not known on them.
 
         Raises:
             ValueError: the state is another forecaster's, a row is not after those of the state, or as for `predict`.
@@ -286,8 +308,10 @@ class Forecaster:
             True
         """
         forecaster = self.to("cpu")
-        before = unpack_state(state, forecaster.checksum, self.symbols, self.contracts, self.references)
-        new_rows = select_prices(add_references(to_panel(prices), references), self.symbols, self.references)
+        before = unpack_state(state, forecaster.checksum, self.symbols, self.contracts, self.references, self.curve_of)
+        new_rows = add_references(to_panel(prices), references)
+        new_rows = select_prices(new_rows, self.symbols, self.contracts, self.references, self.curve_of)
+        new_rows = self._with_curve(new_rows, curve)
         panel, first = forecaster.align_panel(append_rows(before.panel, new_rows)), len(before.panel)
         if len(panel) == first:
             raise ValueError("step: prices must have a row with a price; got none: skip rows without any")
@@ -332,7 +356,7 @@ class Forecaster:
     def _with_findings(self, panel: Panel, covariates: VarianceSource | None) -> Panel:
         """The panel with what is unlike the training prices, and the covariates that are too old on its last row."""
         findings = [*panel.findings, *compare_with_training(panel, self.record.prices)]
-        findings += reference_findings(panel)
+        findings += [*reference_findings(panel), *curve_findings(panel)]
         if isinstance(covariates, Covariates):
             findings += covariates.findings(panel.dates[-1])
         return replace(panel, findings=tuple(findings))
@@ -344,7 +368,18 @@ class Forecaster:
 
     def align_panel(self, panel: Panel) -> Panel:
         """Select the forecaster's symbols from a panel, in its order and with its contracts; see `align_panel`."""
-        return align_panel(panel, self.symbols, self.contracts, self.frequency, self.references)
+        return align_panel(panel, self.symbols, self.contracts, self.frequency, self.references, self.curve_of)
+
+    def _panel(self, prices: Any, references: Any, curve: Any) -> Panel:
+        panel = self.align_panel(add_references(to_panel(prices), references))
+        return self._with_curve(panel, curve)
+
+    def _with_curve(self, panel: Panel, curve: Any) -> Panel:
+        if curve is None:
+            return panel
+        if not any(self.curve_of) and all(panel.spot):
+            raise ValueError(f"{current_operation()}: curve must be None, as in the fit, which had no curve; got one")
+        return add_curve(panel, curve, dict(zip(self.symbols, self.curve_of)))
 
     def save(self, path: str | Path) -> None:
         """Write the forecaster to one safetensors file, atomically, with settings, symbols, record and a checksum.
@@ -388,7 +423,11 @@ class Forecaster:
 
 
 def predict(
-    forecaster: Forecaster, prices: Any, covariates: VarianceSource | None = None, references: Any = None
+    forecaster: Forecaster,
+    prices: Any,
+    covariates: VarianceSource | None = None,
+    references: Any = None,
+    curve: Any = None,
 ) -> Forecast:
     """Forecast from the last row of `prices`. The model is not refitted; its variances use every row.
 
@@ -402,6 +441,9 @@ def predict(
             old gives no information, which is a finding of the forecast.
         references: prices of the forecaster's references, as for `fit`, unless `prices` has them. One without a recent
             price adds nothing to the forecast, which is a finding too.
+        curve: closes of nearby contracts, anything that `data.add_curve` takes, unless `prices` has them. The products
+            are those of the fit. Of a spot price without a curve of the last three rows the forecast rests on related
+            prices and the season, which is a finding too.
 
     Raises:
         TypeError: an argument has another type.
@@ -416,4 +458,4 @@ def predict(
     """
     if not isinstance(forecaster, Forecaster):
         raise TypeError(f"predict: forecaster must be a Forecaster; got {type(forecaster).__name__}")
-    return forecaster.predict(prices, covariates, references)
+    return forecaster.predict(prices, covariates, references, curve)

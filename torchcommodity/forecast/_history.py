@@ -19,7 +19,7 @@ from torchcommodity.data import (
     check_not_future,
     summarize_names,
 )
-from torchcommodity.models import RELATION_RULES
+from torchcommodity.models import CURVE_AGE, RELATION_RULES
 from torchcommodity.opkit import MetadataTensor
 from torchcommodity.opkit.arguments import current_operation, operation
 from torchcommodity.training import reference_prices
@@ -66,9 +66,32 @@ def last_prices(prices: Tensor) -> tuple[Tensor, Tensor]:  # (..., T, N) -> (...
     return row, prices.gather(-2, row.unsqueeze(-2)).squeeze(-2)
 
 
-def select_prices(panel: Panel, symbols: Sequence[str], references: Sequence[str]) -> Panel:
-    """Symbols and references of a forecaster, in its order; a reference that the panel has in neither role is NaN."""
-    panel = panel.with_references([name for name in references if name in panel.symbols]).select(symbols)
+def select_prices(
+    panel: Panel,
+    symbols: Sequence[str],
+    contracts: Sequence[str | None],
+    references: Sequence[str],
+    curve_of: Sequence[str | None],
+) -> Panel:
+    """Symbols and references of a forecaster, in its order, with its contracts and the products of its curves.
+
+    A reference that the panel has in neither role is NaN, and so is the curve of spot prices that it lacks.
+    """
+    panel, name = panel.with_references([name for name in references if name in panel.symbols]), current_operation()
+    panel = panel.select(symbols)
+    for symbol, contract, fitted in zip(panel.symbols, panel.contracts, contracts):
+        if contract is not None and contract != fitted:
+            expected = "a spot price" if fitted is None else f"contract {fitted}"
+            raise ValueError(f"{name}: {symbol} must be {expected}, as in the fit; got contract {contract}")
+    panel = panel.with_contracts(dict(zip(symbols, contracts)))
+    for symbol, code, fitted in zip(panel.symbols, panel.curve_of, curve_of):
+        if code is not None and code != fitted:
+            expected = "no curve" if fitted is None else f"the curve of {fitted}"
+            raise ValueError(f"{name}: {symbol} must have {expected}, as in the fit; got that of {code}")
+    if any(curve_of):
+        missing = panel.values.plain().new_full((*panel.values.shape, 1), torch.nan)
+        curve = MetadataTensor(missing) if panel.curve is None else panel.curve
+        panel = replace(panel, curve=curve, curve_of=tuple(curve_of))
     if not references:
         return replace(panel, references=None)
     prices = reference_prices(panel, references)
@@ -87,6 +110,21 @@ def reference_findings(panel: Panel) -> list[Finding]:
         return []
     prices, last = panel.references.values.plain(), str(panel.dates[-1])
     return ended_references(prices, panel.references.symbols, last, panel.frequency)
+
+
+def curve_findings(panel: Panel) -> list[Finding]:
+    """A finding for each spot price of an aligned panel whose curve is not known on its last own rows."""
+    findings = []
+    for n, (symbol, code) in enumerate(zip(panel.symbols, panel.curve_of)):
+        if code is None or panel.curve is None:
+            continue
+        own = _positive(panel.values.plain()[:, n]).nonzero()[:, 0]
+        first = int(own[-CURVE_AGE - 1]) if len(own) > CURVE_AGE else 0
+        recent = _positive(panel.curve.plain()[first : int(own[-1]) + 1, n])
+        if not (recent[:, 0] & (recent.sum(-1) > 1)).any():
+            value = f"no closes of two contracts of {code} in the {CURVE_AGE} rows to {panel.dates[int(own[-1])]}"
+            findings.append(Finding("curve missing", symbol, "", 0, value, TREATMENTS["curve missing"]))
+    return findings
 
 
 def ended_references(prices: Tensor, names: Sequence[str], last: str, frequency: Frequency) -> list[Finding]:
@@ -112,6 +150,7 @@ def align_panel(
     contracts: Sequence[str | None],
     frequency: Frequency = "daily",
     references: Sequence[str] = (),
+    curve_of: Sequence[str | None] = (),
 ) -> Panel:
     """Select the symbols of a forecaster from a panel, in its order and with its contracts, on the rows with a price.
 
@@ -124,10 +163,11 @@ def align_panel(
         contracts: their N product codes; None = spot.
         frequency: of the prices of the fit.
         references: names of the R references of the forecaster.
+        curve_of: products of the curves of its N symbols; default: it has no spot price with a curve.
 
     Raises:
-        ValueError: the panel has no such symbol, another contract for it, prices of another frequency, or a date that
-            is still to come.
+        ValueError: the panel has no such symbol, another contract or the curve of another product for it, prices of
+            another frequency, or a date that is still to come.
 
     Example:
         >>> from torchcommodity import data
@@ -140,12 +180,9 @@ def align_panel(
             f"{name}: prices must have every symbol of the forecaster; got {summarize_names(panel.symbols, 20)} "
             f"without {summarize_names(missing)}"
         )
-    panel = select_prices(panel, symbols, references).drop_empty_rows()
+    products = curve_of or (None,) * len(symbols)
+    panel = select_prices(panel, symbols, contracts, references, products).drop_empty_rows()
     check_frequency(panel.dates, frequency)
     if not panel.synthetic:  # simulated prices may lie in the future
         check_not_future(panel.dates, frequency)
-    for symbol, contract, fitted in zip(panel.symbols, panel.contracts, contracts):
-        if contract is not None and contract != fitted:
-            expected = "a spot price" if fitted is None else f"contract {fitted}"
-            raise ValueError(f"{name}: {symbol} must be {expected}, as in the fit; got contract {contract}")
-    return panel.with_contracts(dict(zip(panel.symbols, contracts)))
+    return panel

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from torchcommodity.data import Panel, Provenance
 from torchcommodity.forecast._forecast import HISTORY_ROWS
@@ -57,6 +58,7 @@ def unpack_state(
     symbols: tuple[str, ...],
     contracts: tuple[str | None, ...],
     references: tuple[str, ...],
+    curve_of: tuple[str | None, ...],
 ) -> LivePast:
     """Convert back.
 
@@ -83,6 +85,7 @@ def unpack_state(
         contracts,
         MetadataTensor(state["curve"]) if "curve" in state else None,
         deliveries=state["deliveries"].numpy().astype("datetime64[M]") if "deliveries" in state else None,
+        curve_of=curve_of,
     )
     if references:
         panel = replace(panel, references=make_references(state["references"], panel.dates, references))
@@ -101,6 +104,8 @@ def append_rows(before: Panel, new: Panel) -> Panel:
                 f"step: prices must have {name} if, and only if, the history had; start again with the same"
             )
     curves = [panel.curve.plain() for panel in (before, new) if panel.curve is not None]
+    most = max((curve.shape[2] for curve in curves), default=0)  # contracts
+    curves = [pad(curve, (0, most - curve.shape[2]), value=torch.nan) for curve in curves]
     deliveries = [panel.deliveries for panel in (before, new) if panel.deliveries is not None]
     references = [panel.references.values.plain() for panel in (before, new) if panel.references is not None]
     dates = np.concatenate([before.dates, new.dates])

@@ -1,4 +1,4 @@
-"""What moved the median of a forecast: related prices, the season, contract rolls, in figures and in words."""
+"""What moved the median of a forecast: related prices, the season, curves, rolls, in figures and in words."""
 
 import math
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from torchcommodity.opkit import Past
 if TYPE_CHECKING:
     import pandas as pd
 
-SEASON, ROLLS, LIMIT = "season", "rolls and averaging", "limit"
+SEASON, ROLLS, LIMIT, CURVE = "season", "rolls and averaging", "limit", "slope of the futures curve"
 ROWS_PER_YEAR: dict[Frequency, int] = {"daily": 252, "weekly": 52, "monthly": 12}
 NAMED = 3  # related goods of a sentence; the rest is summed as "others"
 ROUNDING = 1e-12
@@ -26,7 +26,9 @@ class LocationPart(NamedTuple):
 
     symbol: str
     horizon: int  # rows
-    source: str  # the related good, "season", "rolls and averaging", or "limit": what the limit takes away
+    # a related good, such as "BRENT" or "CL futures", "season", "slope of the futures curve", "rolls and averaging", or
+    # "limit": what the limit takes away
+    source: str
     deviation: float  # by how much the symbol is dear against the good, as a log ratio; NaN for the others
     log_return: float  # the part; those of a symbol and a horizon sum to the expected change
     years: float  # of training with an outcome behind the relation; NaN for the others
@@ -106,9 +108,10 @@ def explain_location(har: Har, inputs: ModelInputs, symbols: Sequence[str], refe
     expected, related, season = rolls.clone(), torch.zeros(len(horizons), 0), torch.zeros_like(rolls)
     pairs: list[tuple[int, int]] = []
     deviation = years = torch.zeros(0)
+    curves: dict[int, list[LocationPart]] = {}
     if har.location is not None:
         slow = har.slow_variance(har.variance_terms(adjusted))
-        expected += har.location(batch.prices, batch.references, batch.days, slow)[0, -1]
+        expected += har.location(batch.prices, batch.references, batch.days, slow, curve=batch.curve)[0, -1]
         waves = har.location.waves(batch.prices, batch.days, past)
         if waves is not None:
             season = (waves[0, -1] * har.location.season.to(waves)).sum(-1)
@@ -117,26 +120,48 @@ def explain_location(har: Har, inputs: ModelInputs, symbols: Sequence[str], refe
             deviation, pairs = deviations[0, -1], [(int(n), int(j)) for n, j in har.location.pairs]
             related = har.location.coefficients * deviation
             years = har.location.rows / ROWS_PER_YEAR[har.config.frequency]
+        curves = curve_parts(har, batch, symbols)
     names, parts = [*symbols, *references], list[LocationPart]()
     for n, symbol in enumerate(symbols):
         own = [m for m, (k, _) in enumerate(pairs) if k == n]
         for i, h in enumerate(horizons):
-            goods = [
-                LocationPart(symbol, h, names[pairs[m][1]], float(deviation[m]), float(related[i, m]), float(years[m]))
-                for m in own
-                if related[i, m] != 0
-            ]
-            total = sum(part.log_return for part in goods) + float(season[i, n]) + float(rolls[i, n])
-            others = {
-                SEASON: float(season[i, n]),
-                ROLLS: float(rolls[i, n]),
-                LIMIT: float(expected[i, n]) - total,
-            }
+            others = {ROLLS: float(rolls[i, n])}
+            if n in curves:
+                goods = [part for part in curves[n] if part.horizon == h]
+            else:
+                goods = [
+                    LocationPart(symbol, h, names[pairs[m][1]], *map(float, (deviation[m], related[i, m], years[m])))
+                    for m in own
+                    if related[i, m] != 0
+                ]
+                others[SEASON] = float(season[i, n])
+            total = sum(part.log_return for part in goods) + sum(others.values())
+            others[LIMIT] = float(expected[i, n]) - total
             for name, x in others.items():
                 if abs(x) > ROUNDING:
                     goods.append(LocationPart(symbol, h, name, math.nan, x, math.nan))
             parts += sorted(goods, key=lambda part: -abs(part.log_return))
     return Location(tuple(parts), tuple(symbols), horizons, har.config.frequency)
+
+
+def curve_parts(har: Har, batch: ModelInputs, symbols: Sequence[str]) -> dict[int, list[LocationPart]]:
+    """By number of a symbol whose curve is known on its last own row, what the curve says at each horizon."""
+    basis = None if har.location is None else har.location.basis
+    if basis is None or batch.curve is None or batch.days is None:
+        return {}
+    state = basis.state(batch.prices, batch.curve, batch.days, Past(), 1)
+    parts: dict[int, list[LocationPart]] = {}
+    for m, n in enumerate(basis.columns.tolist()):
+        if not state.known[0, -1, m]:
+            continue
+        dear, years = -float(state.deviation[0, -1, m]), float(basis.rows[m]) / ROWS_PER_YEAR[har.config.frequency]
+        parts[n] = []
+        for i, h in enumerate(har.config.horizons):
+            reversion = -dear * float(state.share[0, -1, i, m] + basis.coefficients[i, m])
+            futures, slope = f"{har.config.curve_of[n]} futures", float(state.slope[0, -1, i, m])
+            parts[n].append(LocationPart(symbols[n], h, futures, dear, reversion, years))
+            parts[n].append(LocationPart(symbols[n], h, CURVE, math.nan, slope, math.nan))
+    return parts
 
 
 def _deviation(x: float) -> str:

@@ -1,5 +1,7 @@
 """Forecasters, the portfolio model and the scenario GAN: for each, a frozen config and a Module."""
 
+from torchcommodity.models._basis import CURVE_AGE as CURVE_AGE
+from torchcommodity.models._basis import Basis as Basis
 from torchcommodity.models._config_fields import Bounds as Bounds
 from torchcommodity.models._config_fields import NonNegativeFloat as NonNegativeFloat
 from torchcommodity.models._config_fields import check_fields as check_fields
@@ -52,8 +54,10 @@ from torchcommodity.models._scenario_gan import ScenarioGanConfig as ScenarioGan
 from torchcommodity.models._scenario_gan import ScenarioGenerator as ScenarioGenerator
 
 __all__ = [
+    "CURVE_AGE",
     "MODELS",
     "RELATION_RULES",
+    "Basis",
     "Bounds",
     "Frequency",
     "GarchLstm",

@@ -114,7 +114,8 @@ class Har(nn.Module):
             rolls: (B, T + A, N) int64, A at least the longest horizon: the calendar month of a contract roll on that
                 row, 0 without one, -1 on a row on which the symbol's market is closed, which no horizon counts; the
                 last A rows are the next trading days. None: no symbol rolls.
-            curve: (B, T, N, C) prices of the nearby contracts, front first; NaN = unknown. Requires `rolls`.
+            curve: (B, T, N, C) prices of the nearby contracts, front first; NaN = unknown. It counts where `rolls`
+                has rolls, and for the spot prices of `config.curve_of`.
             extra_variances: (B, T, H, N, X) variance per row of each of `config.extra_terms`, known at the row, or
                 multiple of the slow variance; NaN = the slow variance, that of the longest half-life.
             references: (B, T, R) prices of `config.references`, which help to forecast the symbols.
@@ -134,7 +135,7 @@ class Har(nn.Module):
         features, log_scale = self.features(adjusted.returns, terms, past, own), self.mix_variances(terms).log() / 2
         shift = adjusted.shift
         if self.location is not None:
-            shift = shift + self.location(prices, references, days, self.slow_variance(terms), past)
+            shift = shift + self.location(prices, references, days, self.slow_variance(terms), past, curve)
         return HarOutput(tail(prices, last_rows), tail(adjusted.returns, last_rows), features, shift, log_scale)
 
     def quantiles(self, har_output: HarOutput, raw_correction: Tensor | None = None) -> Tensor:  # (B, T, H, N, Q)

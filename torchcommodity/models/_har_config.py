@@ -82,6 +82,7 @@ class HarConfig:
     extra_ratios: tuple[str, ...] = ()  # those of them that are multiples of the slow variance
     location: bool = True  # whether related prices and seasons are expected to move a price
     references: tuple[str, ...] = ()  # names of further prices that help to forecast, and are not forecast
+    curve_of: tuple[str, ...] = ()  # of each symbol, the product whose futures curve helps to forecast a spot price; ""
     averages: bool = False  # whether prices are averages of their period; a fit takes it from `Panel.averages`
 
     def __post_init__(self) -> None:

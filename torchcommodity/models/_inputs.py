@@ -78,9 +78,9 @@ def check_inputs(inputs: ModelInputs, assets: int, config: HarConfig) -> None:
         got = f"{tuple(prices.shape)} of {prices.dtype}"
         raise ValueError(f"Har: prices must be floating point (B, T, N) with N={assets}; got {got}")
     B, T, N = prices.shape
-    if curve is not None and (rolls is None or curve.shape[:-1] != prices.shape):
-        got = f"{tuple(curve.shape)} with prices {tuple(prices.shape)} and {'no ' if rolls is None else ''}rolls"
-        raise ValueError(f"Har: curve must be (B, T, N, C) with prices (B, T, N) and rolls; got {got}")
+    if curve is not None and (curve.dim() != 4 or curve.shape[:-1] != prices.shape):
+        got = f"{tuple(curve.shape)} with prices {tuple(prices.shape)}"
+        raise ValueError(f"Har: curve must be (B, T, N, C) with prices (B, T, N); got {got}")
     if rolls is not None:
         if rolls.dtype != torch.int64 or rolls.dim() != 3 or rolls.shape[0] != B or rolls.shape[2] != N:
             raise ValueError(f"Har: rolls must be int64 (B, T + A, N); got {tuple(rolls.shape)} of {rolls.dtype}")

@@ -15,9 +15,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from torchcommodity.models._basis import Basis
 from torchcommodity.models._har_config import Frequency, HarConfig
+from torchcommodity.models._returns import carry_forward, own_age
 from torchcommodity.opkit import Past
-from torchcommodity.ops import ewm_mean, linear_recurrence
+from torchcommodity.ops import ewm_mean
 
 LIMIT = 0.5  # of sigma: an expectation beyond it says more of the fit than of the price
 WAVES = 4  # columns of `seasonal_waves`
@@ -51,6 +53,8 @@ class Location(nn.Module):
     Each symbol has pairs with other symbols and with references, prices that are not forecast. A deviation counts the
     symbol's own rows: on a row on which only other symbols trade it stays as it is. The last price of the other good
     stands for at most 5 of them; after that, and before enough values, the pair adds nothing.
+
+    Where the futures curve of a spot price is known, `Basis` stands in place of all of this.
     """
 
     season: Tensor  # (H, N, 4)
@@ -66,6 +70,7 @@ class Location(nn.Module):
         horizons = len(config.horizons)
         self.register_buffer("season", torch.zeros(horizons, assets, WAVES, dtype=torch.double))
         self.set_pairs(*(torch.zeros(0, 2, dtype=torch.long) for _ in range(3)))
+        self.basis = Basis(assets, config) if any(config.curve_of) else None
 
     def set_pairs(self, pairs: Tensor, coefficients: Tensor, rows: Tensor) -> None:
         """Replace the pairs, sorted by symbol."""
@@ -96,12 +101,17 @@ class Location(nn.Module):
         days: Tensor | None,  # (B, T) int64, since 1970-01-01; None = the season adds nothing
         variance: Tensor,  # (B, L, N) slow variance per row
         past: Past | None = None,
+        curve: Tensor | None = None,  # (B, T, N, C); None, or days None = no curve is known
     ) -> Tensor:  # (B, L, H, N)
-        """Expected change of the log price over each horizon, zero during warm-up."""
+        """Expected change of the log price over each horizon, zero during warm-up unless a curve is known."""
         past, L = past or Past(), variance.shape[1]
         deviations, waves = self.deviations(prices, references, past, L), self.waves(prices, days, past)
         expected = reduce(torch.add, self.parts(deviations, waves, L), torch.zeros_like(variance).unsqueeze(2))
-        return self.limit(expected, variance)
+        expected = self.limit(expected, variance)
+        if self.basis is None or curve is None or days is None:
+            return expected
+        with_curves: Tensor = self.basis(expected, prices, curve, days, past)
+        return with_curves
 
     def limit(self, expected: Tensor, variance: Tensor) -> Tensor:  # (..., H, N), (..., N) -> (..., H, N)
         """Expected changes within +-sigma_h / 2, zero during warm-up."""
@@ -138,15 +148,7 @@ class Location(nn.Module):
     ) -> Tensor:  # (B, T, N + R) each, (M', 2) -> (B, T, M')
         symbol, other = pairs.unbind(1)
         own, fresh = known.index_select(-1, symbol), known.index_select(-1, other)
-        # own rows of the symbol since the last price of the other good; none before its first price
-        before = past.get(f"price_age{name}")
-        age: Tensor = linear_recurrence(
-            torch.where(fresh, 0.0, 1.0).to(log),
-            torch.where(own & ~fresh, 1.0, 0.0).to(log),
-            log.new_full(symbol.shape, self.rule.max_age + 1.0) if before is None else before,
-        )
-        past.keep_last(f"price_age{name}", age)
-        usable = own & (age <= self.rule.max_age)
+        usable = own & (own_age(own, fresh, self.rule.max_age, past, f"price_age{name}") <= self.rule.max_age)
         ratio = torch.where(usable, log.index_select(-1, symbol) - last.index_select(-1, other), torch.nan)
         settings = {"halflife": self.rule.halflife, "min_periods": self.rule.min_values, "ignore_na": True}
         deviation = ratio - past.call(f"log_ratio{name}", ewm_mean, ratio, **settings)
@@ -173,19 +175,6 @@ def known_log_prices(prices: Tensor, references: Tensor | None) -> tuple[Tensor,
         prices = torch.cat([prices, references], -1)
         known = torch.cat([known, (references > 0) & (references < torch.inf) & own_row], -1)
     return torch.where(known, prices, 1.0).log(), known
-
-
-def carry_forward(x: Tensor, known: Tensor, past: Past, name: str) -> Tensor:  # (B, T, N), (B, T, N) bool
-    """The last known value up to each row; zero before the first.
-
-    >>> carry_forward(torch.tensor([[2.0], [9.0]]), torch.tensor([[True], [False]]), Past(), "x").flatten()
-    tensor([2., 2.])
-    """
-    before = past.get(name)
-    keep, value = torch.where(known, 0.0, 1.0).to(x), torch.where(known, x, 0.0)
-    carried: Tensor = linear_recurrence(keep, value, *([] if before is None else [before]))
-    past.keep_last(name, carried)
-    return carried
 
 
 def seasonal_waves(days: Tensor) -> Tensor:  # (...) -> (..., 4)

@@ -1,4 +1,4 @@
-"""Returns of one symbol among the rows of a panel: its own rows, their sums, and what an average still carries."""
+"""One symbol among the rows of a panel: its own rows, returns and their sums, values that stand until the next."""
 
 from typing import NamedTuple
 
@@ -67,3 +67,31 @@ def last_innovations(returns: Tensor, theta: Tensor, past: Past) -> Tensor:  # (
     innovations: Tensor = linear_recurrence(decay, term, *([] if before is None else [before]))
     past.keep_last("innovation", innovations)
     return innovations
+
+
+def carry_forward(x: Tensor, known: Tensor, past: Past, name: str) -> Tensor:  # (B, T, N), (B, T, N) bool
+    """The last known value up to each row; zero before the first.
+
+    >>> carry_forward(torch.tensor([[2.0], [9.0]]), torch.tensor([[True], [False]]), Past(), "x").flatten()
+    tensor([2., 2.])
+    """
+    before = past.get(name)
+    keep, value = torch.where(known, 0.0, 1.0).to(x), torch.where(known, x, 0.0)
+    carried: Tensor = linear_recurrence(keep, value, *([] if before is None else [before]))
+    past.keep_last(name, carried)
+    return carried
+
+
+def own_age(own: Tensor, fresh: Tensor, oldest: int, past: Past, name: str) -> Tensor:  # (B, T, N) bool each
+    """Own rows of a symbol since the last fresh value of something else; more than `oldest` before the first.
+
+    >>> own, fresh = torch.tensor([[True], [True], [False], [True]]), torch.tensor([[True], [False], [False], [False]])
+    >>> own_age(own, fresh, 5, Past(), "x").flatten()
+    tensor([0., 1., 1., 2.])
+    """
+    before = past.get(name)
+    keep, step = torch.where(fresh, 0.0, 1.0), torch.where(own & ~fresh, 1.0, 0.0)
+    first = step.new_full(own.shape[-1:], oldest + 1.0) if before is None else before.to(step)
+    age: Tensor = linear_recurrence(keep, step, first)
+    past.keep_last(name, age)
+    return age

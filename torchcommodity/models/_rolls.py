@@ -119,9 +119,15 @@ def curve_shift(
 ) -> Tensor:  # (B, T, H, N)
     """ln F(1 + n) - ln F(1): the log-return of the front month over n rolls if no contract's price changes.
 
-    Log prices are interpolated linearly between known contracts and constant beyond the last. NaN where F(1) is
-    unknown.
+    NaN where F(1) is unknown; see `log_curve`.
     """
+    log = log_curve(curve)
+    slope = log - log[..., :1]
+    return slope.gather(-1, count.clamp(max=curve.shape[-1] - 1).movedim(2, -1)).movedim(-1, 2)
+
+
+def log_curve(curve: Tensor) -> Tensor:  # (B, T, N, C), NaN or not positive = unknown -> (B, T, N, C)
+    """Log prices, linear between known contracts and constant beyond the last; NaN where the first is unknown."""
     known = torch.isfinite(curve) & (curve > 0)
     log = torch.where(known, curve, 1.0).log()
     last, position = curve.shape[-1] - 1, torch.arange(curve.shape[-1], device=curve.device)
@@ -131,8 +137,7 @@ def curve_shift(
     distance = (farther - nearer).clamp(min=1)
     low, high = (log.gather(-1, side.clamp(min=0)) for side in (nearer, farther))
     filled = low + (high - low) * (position - nearer) / distance
-    slope = torch.where(known[..., :1], filled - filled[..., :1], torch.nan)  # (B, T, N, C)
-    return slope.gather(-1, count.clamp(max=last).movedim(2, -1)).movedim(-1, 2)
+    return torch.where(known[..., :1], filled, torch.nan)
 
 
 def tail(x: Tensor, rows: int | None) -> Tensor:  # (B, T, ...) -> (B, L, ...)

@@ -146,6 +146,9 @@ def check_config(
     references = () if panel.references is None or not config.model.har.location else panel.references.symbols
     if config.model.har.references != references:
         changes["references"] = references
+    curve_of = tuple(code or "" for code in panel.curve_of) if any(panel.curve_of) and config.model.har.location else ()
+    if config.model.har.curve_of != curve_of:
+        changes["curve_of"] = curve_of
     model = replace(config.model, har=replace(config.model.har, **changes)) if changes else config.model
     return FitConfig(model, config.train, config.symmetry if symmetry is None else symmetry)
 

@@ -104,7 +104,7 @@ def _predict(
         quantiles = model.har.quantiles(har_output, raw)
         predictions[name] = Prediction(*(x[0, start:].cpu().to(inputs.prices.dtype) for x in (quantiles, variance)))
     inputs = inputs._replace(extra_variances=None, references=None)
-    config = replace(without_extra_terms(model.har.config), location=False, references=())
+    config = replace(without_extra_terms(model.har.config), location=False, references=(), curve_of=())
     return predictions | {name: baseline(inputs, start, config) for name, baseline in baselines.items()}
 
 

@@ -20,13 +20,13 @@ def model_inputs(
     not depend on later prices.
 
     Args:
-        panel: raw prices, with `contracts` and `curve` if they are futures.
+        panel: raw prices, with `contracts` and `curve` if they are futures, or `curve` and `curve_of` if they are spot.
         ahead: A, at least the longest horizon of the model.
         extra_variances: (T, H, N, X), see `covariate_variances`.
         references: names of `HarConfig.references`; those that `panel.references` lacks are NaN.
 
     Returns:
-        Prices; rolls, for a panel with contracts, and the curve if it has one; the extra variances; prices of the
+        Prices; rolls, for a panel with contracts; the curve, if it has one; the extra variances; prices of the
         references; the dates.
 
     >>> from torchcommodity import data
@@ -39,12 +39,12 @@ def model_inputs(
     others = reference_prices(panel, references) if references else None
     prices = panel.values.plain().detach()
     averages = torch.tensor(panel.averages) if any(panel.averages) else None
+    curve = None if panel.curve is None else panel.curve.plain().detach()
     if not any(panel.contracts) and panel.deliveries is None:
-        return ModelInputs(prices, None, None, extra_variances, others, days, averages)
+        return ModelInputs(prices, None, curve, extra_variances, others, days, averages)
     rolls = panel.roll_months(ahead)
     closed = ~panel.open_days() & (rolls[: len(panel)] == 0)
     rolls[: len(panel)][closed] = -1
-    curve = None if panel.curve is None else panel.curve.plain().detach()
     return ModelInputs(prices, rolls, curve, extra_variances, others, days, averages)
 
 

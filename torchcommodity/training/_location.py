@@ -12,6 +12,7 @@ from torch import Tensor
 
 from torchcommodity.models import Location, ModelInputs, known_log_prices, seasonal_waves
 from torchcommodity.ops import ewm_mean
+from torchcommodity.training._basis import fit_basis
 
 PAIR_PRIOR = 12.0  # F at which half of a reversion is expected
 SEASON_PRIOR = 6.0  # likewise of a season
@@ -46,7 +47,8 @@ def fit_location(location: Location, inputs: ModelInputs, target: Tensor, varian
     of the largest sum of F over the horizons. With F = b^2 sum z^2 / (h Var(y - bz)), the coefficient of x_nj is
     b F / sum F * F / (F + 12).
 
-    The season is least squares of what is left of the outcomes on the waves, times F / (F + 6).
+    The season is least squares of what is left of the outcomes on the waves, times F / (F + 6). Futures curves of spot
+    prices take the place of both on the rows on which they are known; see `fit_basis`.
 
     Args:
         location: the module; its pairs and season are overwritten.
@@ -90,7 +92,8 @@ def fit_location(location: Location, inputs: ModelInputs, target: Tensor, varian
         rows.append(torch.stack([relation.rows for relation in relations]).amax(0)[nonzero])
     location.set_pairs(torch.cat(pairs), torch.cat(coefficients, 1), torch.cat(rows))
     location.season.copy_(season)
-    return location.limit(expected, variance)
+    expected = location.limit(expected, variance)
+    return expected if location.basis is None else fit_basis(location.basis, inputs, target, variance, expected)
 
 
 class CarriedPrices:

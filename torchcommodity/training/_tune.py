@@ -121,6 +121,7 @@ def tune(
     if min(trials, years) < 1:
         raise ValueError(f"tune: trials and years must be at least 1; got {trials} and {years}")
     fold, excluded = _make_fold(panel, config, years, seed)
+    config = fold.config
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed))
     space = _search_space(config)
@@ -179,7 +180,9 @@ def _make_fold(panel: Panel, config: FitConfig, years: int, seed: int) -> tuple[
     past = panel.between(None, panel.dates[start - 1])
     usable = usable_symbols(past, config)
     check_history(past.select(usable or past.symbols), har)
-    inputs = model_inputs(panel.select(usable), har.horizons[-1], references=har.references)
+    chosen = panel.select(usable)
+    config = check_config(config, chosen)
+    inputs = model_inputs(chosen, har.horizons[-1], references=har.references)
     test_rows = {str(panel.dates[block.test.start])[:4]: block.test for block in blocks}
     excluded = tuple(symbol for symbol in panel.symbols if symbol not in usable)
     return Fold(inputs, test_rows, config, seed, {}), excluded

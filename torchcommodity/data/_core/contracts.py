@@ -127,6 +127,9 @@ class Contract:
         rule: `last_day` in words.
         source: where the rule is published.
         market: calendar of its business days, `US` or `ICE Europe`.
+        through_month: whether it is delivered day by day through the delivery month, as gas is: its spot price is for
+            the next day, before the front contract delivers, and reaches the price of that contract within the month.
+        spot: embedded symbol of its spot price, if there is one.
 
     >>> CONTRACTS["NG"].rule
     'third business day from the end of the month before delivery'
@@ -140,6 +143,8 @@ class Contract:
     rule: str
     source: str
     market: str = "US"
+    through_month: bool = False
+    spot: str = ""
 
     def delivery_months(self) -> tuple[int, ...]:
         """The delivery months as numbers, January = 1."""
@@ -181,14 +186,15 @@ _TABLE = (
     # energies
     Contract("CL", "WTI crude oil", "NYMEX", MONTHS, crude,
              "third business day before the 25th of the month before delivery, or before the last one up to the 25th",
-             "NYMEX Rulebook, chapter 200"),
+             "NYMEX Rulebook, chapter 200", spot="WTI"),
     Contract("BRN", "Brent crude oil", "ICE Futures Europe", MONTHS, brent,
              "last business day of the second month before delivery, or the one before it at the end of the year; to "
              "February 2016 the business day before the 15th day before delivery, moved back to a business day",
              "ICE Futures Europe, product 219 (https://www.ice.com/products/219), and its specification of March 2012",
-             "ICE Europe"),
+             "ICE Europe", spot="BRENT"),
     Contract("NG", "Henry Hub natural gas", "NYMEX", MONTHS, business_day_from_end(3, month=-1),
-             "third business day from the end of the month before delivery", "NYMEX Rulebook, chapter 220"),
+             "third business day from the end of the month before delivery", "NYMEX Rulebook, chapter 220",
+             through_month=True, spot="HENRY_HUB"),
     Contract("HO", "NY Harbor ULSD (heating oil)", "NYMEX", MONTHS, business_day_from_end(1, month=-1), _MONTH_END,
              "NYMEX Rulebook, chapter 150"),
     Contract("RB", "RBOB gasoline", "NYMEX", MONTHS, business_day_from_end(1, month=-1), _MONTH_END,

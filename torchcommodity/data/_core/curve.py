@@ -1,16 +1,19 @@
 """The futures curve: closes of the nearby contracts of several products over the same dates."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
+from torchcommodity.data._core.calendar import Frequency
+from torchcommodity.data._core.contracts import CONTRACTS, get_contract
 from torchcommodity.data._core.errors import DataError, Finding, make_finding, summarize_names
 from torchcommodity.data._core.prices import Dates, expected_range, overflows
 
 MAX_MEDIAN_DISTANCE = 0.1  # in log price; a front contract further from the price is another series
 MAX_DAYS_BEFORE_END = np.timedelta64(10, "D")
+MONTHS_PER_YEAR = 12
 MAX_FACTOR = 2.0  # a front contract further from the price on any day is in another unit
 
 
@@ -21,7 +24,7 @@ class Curve:
     Args:
         values: closes `(T, N, C)`, contract 1 in column 0; in the units of the file; NaN = missing.
         dates: `(T,)`, strictly increasing.
-        symbols: N names.
+        symbols: N names, of series or of products.
         findings: data-quality warnings.
     """
 
@@ -49,6 +52,16 @@ class Curve:
             closes[torch.from_numpy(rows), n] = self.values[torch.from_numpy(curve_rows), column]
         return closes
 
+    def spot_products(self, symbols: Iterable[str]) -> dict[str, str]:
+        """Product of each of these spot prices that the table of products names, if the curve has it."""
+        products = {contract.spot: code for code, contract in CONTRACTS.items() if contract.spot}
+        codes = {symbol: products[symbol] for symbol in symbols if symbol in products}
+        return {symbol: code for symbol, code in codes.items() if {symbol, code} & {*self.symbols}}
+
+    def column_names(self, products: Mapping[str, str | None]) -> list[str]:
+        """Name of the curve of each symbol, its own or that of its product, whether or not the curve has it."""
+        return [symbol if symbol in self.symbols else code or symbol for symbol, code in products.items()]
+
     def check_end(self, dates: Dates, symbols: Sequence[str]) -> list[Finding]:
         """A finding for each symbol whose last close is more than `MAX_DAYS_BEFORE_END` days before the last date."""
         findings = []
@@ -60,11 +73,18 @@ class Curve:
         return findings
 
 
-def check_curve(curve: torch.Tensor, prices: torch.Tensor, symbols: tuple[str, ...], dates: Dates) -> torch.Tensor:
+def check_curve(
+    curve: torch.Tensor,
+    prices: torch.Tensor,
+    symbols: tuple[str, ...],
+    dates: Dates,
+    curve_of: tuple[str | None, ...],
+) -> torch.Tensor:
     """Check shape, finiteness and unit of a curve; return it `(T, N, C)` as float64 without metadata.
 
-    Where both are positive, the front contract must lie within a factor of 2 of the price on every day: vendors may
-    roll on different days, but a factor of 2 means another unit.
+    Where both are positive, the front contract must lie within a factor of 2 of the price of a future on every day:
+    vendors may roll on different days, but a factor of 2 means another unit. A spot price may be in another unit than
+    the futures, and gas of a cold day cost six times as much.
 
     Raises:
         DataError: one of the checks fails.
@@ -78,13 +98,38 @@ def check_curve(curve: torch.Tensor, prices: torch.Tensor, symbols: tuple[str, .
     for n, symbol in enumerate(symbols):
         distance = _log_distance(closes[:, n, 0], prices[:, n])
         row = int(distance.argmax())
-        if distance[row] > np.log(MAX_FACTOR):
+        if curve_of[n] is None and distance[row] > np.log(MAX_FACTOR):
             got = f"{float(closes[row, n, 0]):g} on {dates[row]}, when the price was {float(prices[row, n]):g}"
             raise DataError(f"curve: expected the first contract of {symbol!r} in the unit of its price; got {got}")
     return closes
 
 
-def check_same_series(curve: torch.Tensor, prices: torch.Tensor, symbols: tuple[str, ...]) -> None:
+def check_curve_of(
+    curve_of: tuple[str | None, ...], symbols: tuple[str, ...], contracts: tuple[str | None, ...]
+) -> None:
+    """Raise a `DataError` unless each product is of a spot price, and has a contract for every month."""
+    if len(curve_of) != len(symbols):
+        raise DataError(f"curve_of: expected a product or None for each of {len(symbols)} symbols; got {len(curve_of)}")
+    monthly = [code for code, contract in CONTRACTS.items() if len(contract.months) == MONTHS_PER_YEAR]
+    for symbol, code, contract in zip(symbols, curve_of, contracts):
+        if code is not None and get_contract(code).code not in monthly:
+            raise DataError(
+                f"curve_of: expected a product with a contract for every month, {', '.join(monthly)}; "
+                f"got {symbol}={code}"
+            )
+        if code is not None and contract is not None:
+            raise DataError(f"curve_of: expected spot prices; got {symbol}, a future of {contract}")
+
+
+def check_spot_curve(curve: torch.Tensor, frequency: Frequency) -> None:
+    """Raise a `DataError` for the curve of spot prices with one contract, or of weekly or monthly prices."""
+    if frequency != "daily":
+        raise DataError(f"curve: expected daily prices beside the curve of a spot price; got {frequency} ones")
+    if curve.ndim == 3 and curve.shape[2] < 2:
+        raise DataError("curve: expected at least two contracts for a spot price; got one")
+
+
+def check_same_series(curve: torch.Tensor, prices: torch.Tensor, symbols: Sequence[str]) -> None:
     """Raise a `DataError` if the first contract of a symbol is more than 10 % off the price on half of the days."""
     for n, symbol in enumerate(symbols):
         known = (curve[:, n, 0] > 0) & (prices[:, n] > 0)

@@ -49,6 +49,7 @@ class Finding:
     | price after expiry | prices by contract: a price after the last day |
     | late contract | prices by contract: one that begins while a later one is held |
     | curve ended | the futures curve ends more than 10 days before the prices |
+    | curve missing | no futures curve of a spot price on its last rows |
     | covariate ended | the last value of a covariate is too old to be used on the last row |
     | reference ended | references without a recent price on the last row |
     | other forward | prices of pysystemtrade: a roll into another contract than the forward |
@@ -107,6 +108,7 @@ TREATMENTS = {
     "price after expiry": "left out",
     "late contract": "left out while a later one is held",
     "curve ended": "later rows have no curve",
+    "curve missing": "the forecast rests on related prices and the season",
     "covariate ended": "later rows use the slow variance in its place",
     "reference ended": "they add nothing to the forecast",
     "vendor rolls": "kept",

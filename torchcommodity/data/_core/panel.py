@@ -13,93 +13,32 @@ from torchcommodity.data._core.calendar import (
     infer_frequency,
     trading_calendar,
 )
-from torchcommodity.data._core.contracts import get_contract
-from torchcommodity.data._core.curve import Curve, check_curve, check_same_series
+from torchcommodity.data._core.curve import (
+    Curve,
+    check_curve,
+    check_curve_of,
+    check_same_series,
+    check_spot_curve,
+)
 from torchcommodity.data._core.errors import DataError, Finding, summarize_names
-from torchcommodity.data._core.prices import Dates, Months, expected_range, overflows
+from torchcommodity.data._core.panel_fields import (
+    check_contracts,
+    check_shape,
+    check_values,
+    is_generated,
+    same_months,
+    same_values,
+)
+from torchcommodity.data._core.prices import Months
 from torchcommodity.data._core.provenance import Provenance, check_names, check_several
 from torchcommodity.data._core.references import align_references, check_references
 from torchcommodity.data._core.rolls import check_deliveries, column_roll_months, move_to_prices
-from torchcommodity.data._core.synthetic import SYNTHETIC, SyntheticTensor, is_synthetic
+from torchcommodity.data._core.synthetic import SyntheticTensor, is_synthetic
 from torchcommodity.opkit import MetadataTensor
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
-
-
-def check_contracts(contracts: tuple[str | None, ...], symbols: tuple[str, ...]) -> None:
-    """Raise a `DataError` unless each symbol has one known product code or None."""
-    if len(contracts) != len(symbols):
-        raise DataError(
-            f"panel: expected a contract or None for each of {len(symbols)} symbols; got {len(contracts)} contracts"
-        )
-    for code in contracts:
-        if code is not None:
-            get_contract(code)
-
-
-def is_generated(symbol: str, record: Provenance) -> bool:
-    """Whether a column is marked as generated, in its symbol or its publisher."""
-    return is_synthetic(symbol) or SYNTHETIC in record.publisher.split(", ")
-
-
-def check_shape(
-    prices: torch.Tensor,
-    dates: Dates,
-    symbols: tuple[str, ...],
-    units: tuple[str, ...],
-    provenance: tuple[Provenance, ...],
-) -> None:
-    """Shapes agree, nothing is empty, symbols are distinct."""
-    expected = (len(dates), len(symbols))
-    if tuple(prices.shape) != expected or 0 in expected:
-        raise DataError(
-            f"panel: expected values of shape (dates, symbols) = {expected}, none of them 0; got {tuple(prices.shape)}"
-        )
-    if not len(symbols) == len(units) == len(provenance):
-        got = f"{len(units)} and {len(provenance)}"
-        raise DataError(f"panel: expected a unit and a provenance for each of {len(symbols)} symbols; got {got}")
-    if len(set(symbols)) < len(symbols):
-        repeated = next(symbol for symbol in symbols if symbols.count(symbol) > 1)
-        raise DataError(f"panel: expected distinct symbols; got {repeated!r} twice")
-
-
-def check_values(
-    prices: torch.Tensor,
-    dates: Dates,
-    symbols: tuple[str, ...],
-    provenance: tuple[Provenance, ...],
-) -> None:
-    """Dates increase, prices are finite or NaN, and synthetic values are marked."""
-    if np.isnat(dates).any():
-        raise DataError("panel: expected dates; got NaT")
-    if (late := np.flatnonzero(np.diff(dates) <= np.timedelta64(0, "D"))).size:
-        before, after = dates[late[0]], dates[late[0] + 1]
-        hint = "; convert intraday prices to daily closes, e.g. frame.resample('D').last()" if before == after else ""
-        raise DataError(f"panel: expected strictly increasing dates; got {before}, then {after}{hint}")
-    if is_synthetic(prices) and not any(map(is_generated, symbols, provenance)):
-        raise DataError(
-            f"panel: expected {SYNTHETIC!r} as publisher of synthetic values; got {provenance[0].publisher!r}"
-        )
-    if (unusable := torch.nonzero(overflows(prices))).numel():
-        row, column = unusable[0].tolist()
-        where = f"for {symbols[column]!r} on {dates[row]}"
-        raise DataError(f"panel: expected {expected_range(prices[row, column].item())} {where}")
-
-
-def same_values(x: torch.Tensor | None, y: torch.Tensor | None) -> bool:
-    """Whether two tensors have the same shape and values; NaN equals NaN."""
-    if x is None or y is None:
-        return x is y
-    return bool(x.shape == y.shape) and torch.allclose(x, y, rtol=0, atol=0, equal_nan=True)
-
-
-def same_months(x: Dates | None, y: Dates | None) -> bool:
-    """Whether two arrays of months are equal; NaT equals NaT."""
-    if x is None or y is None:
-        return x is y
-    return np.array_equal(x.astype(np.int64), y.astype(np.int64))
 
 
 DateLike = Any  # anything np.datetime64(..., "D") accepts: "2020-04-20", datetime.date, np.datetime64
@@ -131,11 +70,14 @@ class Panel:
             False.
         references: further prices on the same dates, which help to forecast those of `values` and are not forecast
             themselves, see `with_references`; or None.
+        curve_of: N product codes of spot prices whose `curve` has the nearby contracts of that product, in any unit,
+            see `with_curve`; None = the curve is that of the front-month series itself, or there is none. Default: all
+            None.
 
     Raises:
         DataError: no row, no column, shapes that do not agree, dates not strictly increasing, a repeated symbol, an
             infinite price, an unknown product code, a curve in another unit, synthetic values in a column that is not
-            marked as synthetic.
+            marked as synthetic, a curve of another product for a future.
 
     >>> from torchcommodity import data
     >>> data.embedded(["WTI", "BRENT"]).between("2014-01-03", "2018-12-31").values.shape
@@ -154,6 +96,7 @@ class Panel:
     read_as: str = ""
     averages: tuple[bool, ...] = ()
     references: "Panel | None" = None
+    curve_of: tuple[str | None, ...] = ()
 
     def __post_init__(self) -> None:
         symbols, units, provenance = tuple(self.symbols), tuple(self.units), tuple(self.provenance)
@@ -172,8 +115,11 @@ class Panel:
         if len(averages) != len(symbols):
             raise DataError(f"panel: expected averages of {len(symbols)} symbols; got {len(averages)}")
         fields |= {"contracts": contracts, "findings": tuple(self.findings), "averages": averages}
+        fields["curve_of"] = curve_of = tuple(self.curve_of) or (None,) * len(symbols)
+        check_curve_of(curve_of, symbols, contracts)
         if self.curve is not None:
-            fields["curve"] = MetadataTensor(check_curve(self.curve, prices, symbols, dates), **metadata)
+            checked = check_curve(self.curve, prices, symbols, dates, curve_of)
+            fields["curve"] = MetadataTensor(checked, **metadata)
         if self.deliveries is not None:
             fields["deliveries"] = np.array(self.deliveries, dtype="datetime64[M]")
             check_deliveries(fields["deliveries"], dates, symbols)
@@ -228,6 +174,7 @@ class Panel:
             self.read_as,
             tuple(self.averages[c] for c in indices),
             self.references,
+            tuple(self.curve_of[c] for c in indices),
         )
 
     def between(self, first: DateLike = None, last: DateLike = None) -> "Panel":
@@ -274,7 +221,9 @@ class Panel:
         """
         self.select(contracts or self.symbols)  # raises for an unknown symbol
         merged = {**dict(zip(self.symbols, self.contracts)), **contracts}
-        return replace(self, contracts=tuple(merged.values()))
+        # a symbol that is a future has the curve of its own contracts
+        curve_of = [None if merged[symbol] else code for symbol, code in zip(self.symbols, self.curve_of)]
+        return replace(self, contracts=tuple(merged.values()), curve_of=tuple(curve_of))
 
     def with_references(self, references: "Iterable[str] | Panel | None") -> "Panel":
         """Declare prices that help to forecast the others: prices of related goods revert toward each other.
@@ -323,20 +272,45 @@ class Panel:
         self.select(names or self.symbols)  # raises for an unknown symbol
         return replace(self, averages=tuple(symbol in names for symbol in self.symbols))
 
-    def with_curve(self, curve: "Curve | torch.Tensor") -> "Panel":
+    def with_curve(self, curve: "Curve | torch.Tensor", curve_of: Mapping[str, str | None] | None = None) -> "Panel":
         """Add the closes of nearby contracts: a `Curve` of `data.read_curve`, or a tensor `(T, N, C)`.
 
-        A `Curve` is aligned by date and symbol: NaN where it has no close; its other rows and symbols are dropped.
+        A `Curve` is aligned by date and by symbol or product: NaN where it has no close; what else it has is dropped.
+        It says of a front-month future what the coming rolls change, and of a spot price where it goes.
+
+        Args:
+            curve: the closes.
+            curve_of: product codes of spot prices, such as {"HEATING_OIL_NYH": "HO"}; several may have one product.
+                WTI, BRENT and HENRY_HUB without a contract have CL, BRN and NG, if the `Curve` has it.
 
         Raises:
-            DataError: no row or symbol in common with the panel, or a curve of another series.
+            DataError: no row or symbol in common with the panel, a future whose curve is of another series; for spot
+                prices an unknown symbol or product, one without a contract for every month, a curve of one contract, or
+                prices that are not daily.
+
+        >>> from torchcommodity import data
+        >>> wti = data.embedded(["WTI"]).between("2020-04-20", "2020-04-21")
+        >>> closes = torch.tensor([[[-37.63, 20.43]], [[10.01, 11.57]]])
+        >>> wti.with_curve(data.Curve(closes, wti.dates, ("CL",))).curve_of
+        ('CL',)
         """
-        findings = self.findings
+        self.select(curve_of or self.symbols)  # raises for an unknown symbol
+        findings, products = self.findings, {**dict(zip(self.symbols, self.curve_of)), **(curve_of or {})}
         if isinstance(curve, Curve):
-            findings += (*curve.findings, *curve.check_end(self.dates, self.symbols))
-            curve = curve.align(self.dates, self.symbols)
-            check_same_series(curve, self.values.plain(), self.symbols)
-        return replace(self, curve=MetadataTensor(curve), findings=findings)
+            if curve_of is None:
+                products |= curve.spot_products(symbol for symbol, spot in zip(self.symbols, self.spot) if spot)
+            codes = {symbol: code or products[symbol] for symbol, code in zip(self.symbols, self.contracts)}
+            names, has_own = curve.column_names(codes), [products[symbol] is None for symbol in self.symbols]
+            if missing := [f"{s}={c}" for s, c in products.items() if c and not {s, c} & {*curve.symbols}]:
+                known = summarize_names(curve.symbols, limit=20)
+                raise DataError(f"curve_of: expected products of the curve, {known}; got {summarize_names(missing)}")
+            findings += (*curve.findings, *curve.check_end(self.dates, names))
+            curve = curve.align(self.dates, names)
+            series = [symbol for symbol, own in zip(self.symbols, has_own) if own]
+            check_same_series(curve[:, has_own], self.values.plain()[:, has_own], series)
+        if any(products.values()):
+            check_spot_curve(curve, self.frequency)
+        return replace(self, curve=MetadataTensor(curve), findings=findings, curve_of=tuple(products.values()))
 
     def rolls(self, ahead: int = 126) -> torch.Tensor:
         """Flag the rows on which a column switches to its next contract; `(T + ahead, N)` int64.
@@ -388,6 +362,13 @@ class Panel:
         return torch.from_numpy(np.stack(columns, axis=1))
 
     @property
+    def spot(self) -> tuple[bool, ...]:
+        """For each symbol whether it is a spot price: without a contract, and without months of delivery."""
+        if self.deliveries is None:
+            return tuple(code is None for code in self.contracts)
+        return tuple(code is None and np.isnat(held).all() for code, held in zip(self.contracts, self.deliveries.T))
+
+    @property
     def has_own_rolls(self) -> bool:
         """Whether a column rolled on other days than by the rule of its exchange, as its `deliveries` tell."""
         scheduled = replace(self, deliveries=None).roll_months(ahead=0)
@@ -396,12 +377,12 @@ class Panel:
     def equals(self, other: "Panel") -> bool:
         """Whether two panels are equal, with NaN equal to NaN.
 
-        Values, dates, symbols, units, provenance, contracts, averages, curve, deliveries and references are compared;
-        findings are not.
+        Values, dates, symbols, units, provenance, contracts, averages, curve and its products, deliveries and
+        references are compared; findings are not.
         """
         return (
             (self.symbols, self.units, self.provenance) == (other.symbols, other.units, other.provenance)
-            and (self.contracts, self.averages) == (other.contracts, other.averages)
+            and (self.contracts, self.averages, self.curve_of) == (other.contracts, other.averages, other.curve_of)
             and np.array_equal(self.dates, other.dates)
             and same_values(self.values, other.values)
             and same_values(self.curve, other.curve)
