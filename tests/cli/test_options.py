@@ -58,3 +58,10 @@ def test_read_prices_attaches_contracts_and_curve(prices: Path, tmp_path: Path) 
     assert futures.curve is not None
     assert futures.curve.shape == (len(spot), 2, 1)
     assert len({data_hash(panel) for panel in (spot, spot.with_contracts({"WTI": "CL"}), futures)}) == 3
+
+
+def test_read_prices_attaches_calendars(prices: Path) -> None:
+    shanghai = _prices.read_prices(str(prices), "WTI,BRENT", options=_prices.SourceOptions(calendar="XSHG"))
+    assert shanghai.calendars == ("XSHG", "XSHG")
+    options = _prices.SourceOptions(calendar="BRENT=LSE")
+    assert _prices.read_prices(str(prices), "WTI,BRENT", options=options).calendars == (None, "LSE")

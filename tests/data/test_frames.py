@@ -153,7 +153,7 @@ def test_to_panel_rejects_other_types(name):
 @pytest.mark.parametrize("layout", ["wide", "long"])
 def test_to_pandas_and_to_polars_round_trip(layout):
     panel = data.embedded(["WTI", "BRENT"]).between("2014-01-01", "2014-06-30")
-    settings = {"units": panel.units, "provenance": panel.provenance}
+    settings = {"units": panel.units, "provenance": panel.provenance, "calendar": {"BRENT": "LSE"}}
     assert data.to_panel(panel.to_pandas(layout), **settings).equals(panel)
     table = panel.to_polars(layout)
     assert table.schema["date"] == pl.Date

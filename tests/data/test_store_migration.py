@@ -87,8 +87,8 @@ def test_panel_that_a_later_rule_refuses_is_named(store):
 
 
 def test_failed_migration_leaves_the_file_as_it_was(store, monkeypatch):
-    def fail(connection):
-        real(connection)
+    def fail(connection, version):
+        real(connection, version)
         raise duckdb.Error("disk full")
 
     real = connection_module.migrate
@@ -105,7 +105,19 @@ def test_store_of_a_later_format_is_refused(tmp_path):
     store = data.Store(tmp_path / "prices.duckdb")
     store.add(data.embedded(["WTI"]), "wti")
     with duckdb.connect(str(store.path)) as connection:
-        connection.execute("UPDATE store_format SET version = 3")
+        connection.execute("UPDATE store_format SET version = 4")
     for call in (store.list, store.load, lambda: store.add(data.embedded(["WTI"]), "wti")):
-        with pytest.raises(data.DataError, match="expected a store of format 2; got format 3; upgrade torchcommodity"):
+        with pytest.raises(data.DataError, match="expected a store of format 3; got format 4; upgrade torchcommodity"):
             call()
+
+
+def test_store_of_the_format_before_gains_settings(tmp_path):
+    store, panel = data.Store(tmp_path / "prices.duckdb"), data.embedded().between("2018-01-01", "2018-12-31")
+    store.add(panel, "oil")
+    with duckdb.connect(str(store.path)) as connection:
+        connection.execute("ALTER TABLE columns DROP COLUMN settings")
+        connection.execute("UPDATE store_format SET version = 2")
+    assert store.load("oil").equals(panel.with_references(None).with_calendars({"BRENT": None}))
+    monthly = data.embedded(frequency="monthly").with_calendars({"GOLD": "LSE"})
+    store.add(monthly, "monthly")
+    assert (store.load("monthly").averages, store.load("monthly").calendars) == (monthly.averages, monthly.calendars)

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from torchcommodity.forecast import calendar
+from torchcommodity.data import DataError, embedded, read, to_panel
+from torchcommodity.forecast import calendar, fit
 
 CASES = {  # last rows of the panel; the date one row ahead; name and code of a horizon
     "trading days": (["2024-07-01", "2024-07-02", "2024-07-03"], "2024-07-05", 5, "1 week", "1w"),
@@ -42,3 +43,31 @@ def test_calendar_of_last_business_days_knows_the_holidays() -> None:
     result = calendar(np.array(["2024-02-29", "2024-03-28", "2024-04-30"], dtype="datetime64[D]"))
     assert result.ahead("2027-04-30", 1, "CL") == "2027-05-28"  # Memorial Day is on the 31st
     assert result.ahead("2027-04-30", 1, "BRN") == "2027-05-31"
+
+
+def test_dates_ahead_are_on_the_stated_calendar() -> None:
+    copper = embedded(["WTI"]).between("2014-01-01", "2016-09-30").with_calendars("XSHG")  # before the National Day
+    forecaster = fit(copper)
+    dates = forecaster.predict(copper).target_dates[:, 0]
+    assert str(dates[0]) == "2016-10-14"  # the exchange is closed from the 3rd to the 7th
+    assert str(forecaster.predict(copper.with_calendars({"WTI": None})).target_dates[0, 0]) == "2016-10-07"
+    simulated = forecaster.simulate(copper, paths=2, horizon="1w").dates
+    assert simulated[-1, 0] == dates[0]
+
+
+def test_prices_on_the_holidays_of_a_calendar_are_a_finding() -> None:
+    brent = embedded(["BRENT"]).between("2014-01-01", "2024-12-31")
+    forecaster = fit(brent)
+    assert "other calendar" not in {finding.kind for finding in forecaster.predict(brent).findings}
+    (finding,) = (f for f in forecaster.predict(brent.with_calendars("NYSE")).findings if f.kind == "other calendar")
+    assert finding.symbol == "BRENT"
+    assert finding.value == "prices on 30 of the last 47 holidays of NYSE, such as 2024-11-28"
+    assert "--calendar" in finding.treatment
+
+
+def test_an_unknown_calendar_is_refused() -> None:
+    with pytest.raises(DataError, match=r"calendar: expected the name of a calendar, NYSE, LSE.*; got 'SHANGHAI'"):
+        read("embedded", calendar="SHANGHAI")
+    with pytest.raises(DataError, match="GOLD"):
+        to_panel(embedded(), calendar={"GOLD": "LSE"})
+    assert to_panel(embedded(), calendar={"WTI": "24/5"}).calendars == ("24/5", "LSE", None)

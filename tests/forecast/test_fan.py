@@ -35,7 +35,7 @@ def test_interpolate_quantiles_rejects_rows_beyond_the_horizons(row: int) -> Non
 
 
 def test_fan_starts_on_the_day_of_the_last_price_where_the_exchange_is_closed() -> None:
-    panel = embedded(["BRENT"]).between("2014-01-01", "2016-11-24")  # Thanksgiving
-    fan = make_fan(fit(panel).predict(panel), 0)
+    panel = embedded(["BRENT"]).between("2014-01-01", "2016-11-24").with_calendars("NYSE")  # Thanksgiving
+    fan = make_fan(fit(panel).predict(panel), 0, [0, 1, 5])
     assert (str(fan.dates[0]), str(fan.dates[1]), fan.rows[0]) == ("2016-11-24", "2016-11-25", 0)
     assert (fan.prices[0] == panel.values.plain()[-1, 0].item()).all()

@@ -28,7 +28,14 @@ def test_forecast_to_pandas_long_has_a_row_per_symbol_horizon_and_level(result: 
     assert row.log_return == result.log_returns[2, 1, 17].item()
     assert row.unit == result.units[1]
     assert str(row.origin.date()) == "2016-12-30"
-    assert str(row.date.date()) == "2017-04-03"  # 63 trading days later
+    assert str(row.date.date()) == "2017-03-30"  # 63 trading days of London later
+
+
+def test_plot_ends_at_the_horizon(result: Forecast) -> None:
+    median = next(trace for trace in result.plot("WTI", horizon="1m").data if trace.name == "median")
+    assert str(median.x[-1]) == str(result.target_dates[1, 0])
+    with pytest.raises(ValueError, match=r"plot: horizon must be one of .*; got '2w'"):
+        result.plot("WTI", horizon="2w")
 
 
 def test_forecast_to_pandas_wide_has_a_column_per_level(result: Forecast) -> None:
@@ -55,9 +62,9 @@ def test_forecast_to_polars_has_the_same_table(result: Forecast, layout: str) ->
 def test_forecast_quantile_takes_horizons_in_words(result: Forecast) -> None:
     for horizon, rows in {"1w": 5, "1M": 21, "3 mo": 63, "6m": 126, "21": 21}.items():
         assert result.quantile(0.5, horizon).equals(result.quantile(0.5, rows))
-    with pytest.raises(ValueError, match="quantile: horizon must be one of 5, 21, 63, 126; got '2w'"):
+    with pytest.raises(ValueError, match=r"quantile: horizon must be one of .*, 63 \(3m\), .*; got '2w'"):
         result.quantile(0.5, "2w")
-    with pytest.raises(ValueError, match="quantile: horizon must be one of 5, 21, 63, 126; got 'soon'"):
+    with pytest.raises(ValueError, match=r"quantile: horizon must be one of .*, 63 \(3m\), .*; got 'soon'"):
         result.quantile(0.5, "soon")
 
 
@@ -75,7 +82,7 @@ def test_forecast_quantile_is_a_series_by_symbol(result: Forecast) -> None:
     assert quantile["BRENT"] == result.prices[3, 1, 18].item()
     with pytest.raises(ValueError, match=r"quantile: level must be one of 0.05, 0.1, .*; got 0.99"):
         result.quantile(0.99, 126)
-    with pytest.raises(ValueError, match="quantile: horizon must be one of 5, 21, 63, 126; got 10"):
+    with pytest.raises(ValueError, match=r"quantile: horizon must be one of .*, 63 \(3m\), .*; got 10"):
         result.quantile(0.5, 10)
 
 

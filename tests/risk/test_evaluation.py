@@ -132,7 +132,7 @@ def test_evaluations_reject_bad_input(backtest: Backtest) -> None:
         evaluate_tails(backtest, model="har")
     with pytest.raises(ValueError, match=r"evaluate_tails: side must be 'long' or 'short'; got side='flat'"):
         evaluate_tails(backtest, side="flat")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"pinball_by_date: horizon must be one of 1, 5; got horizon=21"):
+    with pytest.raises(ValueError, match=r"pinball_by_date: horizon must be one of 1 \(1d\), 5 \(1w\); got 21"):
         pinball_by_date(backtest, 21)
     synthetic = replace(backtest, symbols=("synthetic:WTI", "synthetic:BRENT"))
     for evaluate in (evaluate_tails, pit_histograms, log_scores):

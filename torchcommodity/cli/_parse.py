@@ -26,7 +26,7 @@ def reject_unless(parse: Callable[..., object], *arguments: str) -> Callable[[st
     return check
 
 
-def parse_contracts(contracts: str, option: str = "--contracts") -> dict[str, str]:
+def parse_contracts(contracts: str, option: str = "--contracts", example: str = "WTI=CL,CORN=C") -> dict[str, str]:
     """Parse `WTI=CL,CORN=C` to symbol -> product code; the last `=` counts, as Yahoo's symbols have one.
 
     >>> parse_contracts("WTI=CL, ZC=F=C")
@@ -35,8 +35,17 @@ def parse_contracts(contracts: str, option: str = "--contracts") -> dict[str, st
     pairs = [name.rpartition("=") for name in parse_names(contracts, option)]
     codes = {symbol.strip(): code.strip() for symbol, _, code in pairs}
     if len(codes) < len(pairs) or not all(symbol and code for symbol, code in codes.items()):
-        raise ValueError(f"{option}: expected each symbol once, as in WTI=CL,CORN=C; got {contracts!r}")
+        raise ValueError(f"{option}: expected each symbol once, as in {example}; got {contracts!r}")
     return codes
+
+
+def parse_calendar(calendar: str) -> str | dict[str, str]:
+    """Parse the name of a calendar, or `COPPER=XSHG,BRENT=LSE` to symbol -> name.
+
+    >>> parse_calendar("XSHG"), parse_calendar("BRENT=LSE")
+    ('XSHG', {'BRENT': 'LSE'})
+    """
+    return parse_contracts(calendar, "--calendar", "COPPER=XSHG,BRENT=LSE") if "=" in calendar else calendar.strip()
 
 
 def parse_weights(weights: str) -> dict[str, float]:

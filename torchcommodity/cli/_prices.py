@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from torchcommodity._choices import Adjustment, DateOrder, DecimalMark
-from torchcommodity.cli._parse import parse_contracts, parse_names, reject_unless
+from torchcommodity.cli._parse import parse_calendar, parse_contracts, parse_names, reject_unless
 
 if TYPE_CHECKING:
     from torchcommodity.data import Panel
@@ -167,6 +167,15 @@ class SourceOptions:
             help="Prices are averages of their period, not its last ones; default: as the source says",
         ),
     ] = None
+    calendar: Annotated[
+        str | None,
+        typer.Option(
+            "--calendar",
+            metavar="NAME",
+            callback=reject_unless(parse_calendar),
+            help="Trading days of spot prices ahead: XSHG, LSE, 24/5, or A=XSHG,B=LSE; default: NYSE",
+        ),
+    ] = None
     as_of: AsOf = None
 
 
@@ -237,7 +246,8 @@ def read_prices(
     codes = None if contracts is None else parse_contracts(contracts)
     others = [] if references is None or is_source(references) else parse_names(references)
     names = None if names is None else list(dict.fromkeys([*names, *others]))
-    panel = read(source, names, contracts=codes, publisher=publisher or NOT_STATED, **asdict(options))
+    how = asdict(options) | {"calendar": None if options.calendar is None else parse_calendar(options.calendar)}
+    panel = read(source, names, contracts=codes, publisher=publisher or NOT_STATED, **how)
     if references == "none":
         panel = panel.with_references(None)
     elif references is not None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from torchcommodity.data._core.calendar import FREQUENCIES as FREQUENCIES
     from torchcommodity.data._core.calendar import Frequency as Frequency
     from torchcommodity.data._core.calendar import RowCalendar as RowCalendar
+    from torchcommodity.data._core.calendar import calendar_conflict as calendar_conflict
     from torchcommodity.data._core.calendar import calendar_years as calendar_years
     from torchcommodity.data._core.calendar import frequency_mismatch as frequency_mismatch
     from torchcommodity.data._core.calendar import frequency_problem as frequency_problem
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from torchcommodity.data._core.errors import summarize_names as summarize_names
     from torchcommodity.data._core.horizons import Horizon as Horizon
     from torchcommodity.data._core.horizons import horizon_code as horizon_code
+    from torchcommodity.data._core.horizons import horizon_index as horizon_index
     from torchcommodity.data._core.horizons import horizon_rows as horizon_rows
     from torchcommodity.data._core.horizons import horizon_unit as horizon_unit
     from torchcommodity.data._core.panel import Panel as Panel
@@ -122,6 +124,7 @@ _MODULES = {
         "FREQUENCIES",
         "Frequency",
         "RowCalendar",
+        "calendar_conflict",
         "calendar_years",
         "frequency_mismatch",
         "frequency_problem",
@@ -134,7 +137,7 @@ _MODULES = {
     "_core.contracts": ["CONTRACTS", "Contract", "business_calendar", "find_product", "get_contract"],
     "_core.curve": ["Curve"],
     "_core.errors": ["TREATMENTS", "DataError", "Finding", "summarize_findings", "summarize_names"],
-    "_core.horizons": ["Horizon", "horizon_code", "horizon_rows", "horizon_unit"],
+    "_core.horizons": ["Horizon", "horizon_code", "horizon_index", "horizon_rows", "horizon_unit"],
     "_core.date_checks": ["check_daily", "check_frequency", "check_not_future"],
     "_core.panel": ["Panel"],
     "_core.prices": ["expected_range", "overflows"],

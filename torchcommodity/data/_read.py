@@ -49,6 +49,7 @@ def read(
     roll: str | None = None,
     adjustment: Adjustment | None = None,
     averages: bool | None = None,
+    calendar: str | Mapping[str, str | None] | None = None,
     publisher: str = NOT_STATED,
     license: str = NOT_STATED,
     store: Store | None = None,
@@ -97,6 +98,7 @@ def read(
         adjustment: "none", "panama" or "ratio", likewise.
         averages: whether prices are averages of their period, see `Panel.with_averages`; default: as the source says,
             which only `monthly` does.
+        calendar: of the markets of spot prices, see `Panel.with_calendars`; default: the New York Stock Exchange's.
         publisher: provenance of a file without a `source` column.
         license: provenance of a file.
         store: store of the sources `auto` and `store:NAME`; default: `Store()`.
@@ -150,6 +152,7 @@ def read(
         panel = panel_of_table(table, options)
     panel = panel if symbols is None else panel.select(symbols)
     panel = panel if contracts is None else panel.with_contracts(contracts)
+    panel = panel if calendar is None else panel.with_calendars(calendar)
     return panel if averages is None else panel.with_averages(None if averages else [])
 
 
@@ -162,6 +165,7 @@ def to_panel(
     units: Iterable[str] | None = None,
     provenance: Iterable[Provenance] | None = None,
     contracts: Iterable[str | None] | None = None,
+    calendar: str | Mapping[str, str | None] | None = None,
     **arguments: Unpack[ReadArguments],
 ) -> Panel:
     """Convert prices of any accepted type to a `Panel`.
@@ -184,6 +188,7 @@ def to_panel(
         units: per symbol, in the order of the columns or of first appearance; default: the column `unit`, or "".
         provenance: per symbol; default: as read; of a frame, location "memory" with the sha256 of the prices.
         contracts: per symbol, as for `Panel`; default: as read.
+        calendar: of the markets of spot prices, see `Panel.with_calendars`; default: as read.
         **arguments: how the source is read, see `ReadArguments`; a `Panel` takes none of them.
 
     Raises:
@@ -224,6 +229,7 @@ def to_panel(
     if provenance is not None:
         records = tuple(provenance)
         panel = replace(panel, provenance=records, findings=drop_origin_findings(panel.findings, records))
+    panel = panel if calendar is None else panel.with_calendars(calendar)
     return panel if symbols is None else panel.select(symbols)
 
 

@@ -30,7 +30,7 @@ from torchcommodity.forecast import (
     align_panel,
     check_warmup,
     explain_location,
-    reference_findings,
+    input_findings,
 )
 from torchcommodity.models import ModelInputs
 from torchcommodity.opkit.arguments import current_operation, operation
@@ -170,7 +170,7 @@ class Artifact:
             log_returns = self(*panel_inputs(metadata, panel))[0]
         except ValueError as error:
             raise ValueError(f"predict: {error}") from None
-        findings = (*compare_with_training(panel, metadata.training_prices), *reference_findings(panel))
+        findings = (*compare_with_training(panel, metadata.training_prices), *input_findings(panel))
         panel = replace(panel, findings=(*panel.findings, *findings))
         return Forecast.from_log_returns(panel, metadata.horizons, metadata.levels, log_returns)
 

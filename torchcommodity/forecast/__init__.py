@@ -32,8 +32,8 @@ from torchcommodity.forecast._forecaster_file import FitRecord as FitRecord
 from torchcommodity.forecast._history import align_panel as align_panel
 from torchcommodity.forecast._history import check_warmup as check_warmup
 from torchcommodity.forecast._history import ended_references as ended_references
+from torchcommodity.forecast._history import input_findings as input_findings
 from torchcommodity.forecast._history import last_prices as last_prices
-from torchcommodity.forecast._history import reference_findings as reference_findings
 from torchcommodity.forecast._intervals import Coverage as Coverage
 from torchcommodity.forecast._intervals import Interval as Interval
 from torchcommodity.forecast._intervals import count_independent as count_independent
@@ -110,6 +110,7 @@ __all__ = [
     "fan_chart",
     "fit",
     "horizon_name",
+    "input_findings",
     "inside",
     "interpolate_quantiles",
     "interval_name",
@@ -123,7 +124,6 @@ __all__ = [
     "predict",
     "pretrained",
     "previous_forecast",
-    "reference_findings",
     "score",
     "statistical",
     "summarize",

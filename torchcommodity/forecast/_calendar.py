@@ -11,7 +11,8 @@ Dates = npt.NDArray[np.datetime64]
 
 RULES = {
     "every day": "the data have prices on weekends, so dates ahead count every day",
-    "weekday": "dates ahead are trading days of the exchange; for spot prices, of the New York Stock Exchange",
+    "weekday": "dates ahead are trading days of the exchange; for spot prices, of the calendar that "
+    "the panel states, or of the New York Stock Exchange",
     "first": "rows are months, dated on their first day, and so are the dates ahead",
     "last": "rows are months, dated on their last day, and so are the dates ahead",
     "last weekday": "rows are months, dated on their last weekday, and so are the dates ahead",

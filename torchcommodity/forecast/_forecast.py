@@ -11,10 +11,11 @@ import numpy as np
 from torch import Tensor
 
 from torchcommodity.charts import Chart, plotly_figure, symbol_index
-from torchcommodity.data import Finding, Horizon, Panel, horizon_rows, summarize_names
+from torchcommodity.data import Finding, Horizon, Panel, horizon_index, summarize_names
 from torchcommodity.forecast._calendar import Calendar, Dates, calendar
 from torchcommodity.forecast._fan_chart import Fan, draw_fan, interpolate_quantiles
 from torchcommodity.forecast._history import last_prices
+from torchcommodity.opkit.arguments import operation
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,9 +86,12 @@ class Forecast:
     @cached_property
     def target_dates(self) -> np.ndarray:  # (H, N) datetime64[D]
         """Target date of each horizon, from each symbol's origin and on the calendar of its exchange."""
-        pairs = zip(self.origins, self.history.contracts)
-        dates = [self.calendar.rows.following(origin, self.horizons, contract) for origin, contract in pairs]
-        return np.stack(dates, axis=1)
+        return self.dates_ahead(self.horizons)
+
+    def dates_ahead(self, rows: Any) -> np.ndarray:  # (R,) int -> (R, N) datetime64[D]
+        """The dates so many rows after each symbol's origin, on the calendar of its exchange."""
+        of_symbols = zip(self.origins, self.history.contracts, self.history.calendars)
+        return np.stack([self.calendar.rows.following(origin, rows, *names) for origin, *names in of_symbols], axis=1)
 
     def to_pandas(self, layout: Literal["long", "wide"] = "long") -> "pd.DataFrame":
         """Convert to a pandas DataFrame.
@@ -129,6 +133,7 @@ class Forecast:
 
         return pl.from_pandas(self.to_pandas(layout)).with_columns(pl.col("origin", "date").cast(pl.Date))
 
+    @operation("quantile")
     def quantile(self, level: float, horizon: Horizon) -> "pd.Series":
         """Forecast prices (N,) at one quantile level and horizon, as a pandas Series indexed by symbol.
 
@@ -153,26 +158,25 @@ class Forecast:
             raise ValueError(
                 f"quantile: level must be one of {', '.join(f'{x:g}' for x in self.levels)}; got {level!r}"
             )
-        try:
-            index = self.horizons.index(*horizon_rows(horizon, self.calendar.rows))
-        except (TypeError, ValueError):
-            choices = ", ".join(map(str, self.horizons))
-            raise ValueError(f"quantile: horizon must be one of {choices}; got {horizon!r}") from None
+        index = horizon_index(horizon, self.horizons, self.calendar.rows)
         prices = self.prices[index, :, matches[0]].numpy()
         series: pd.Series = pd.Series(prices, index=pd.Index(self.symbols, name="symbol"), name=f"{level:g}")
         return series
 
-    def plot(self, symbol: str | None = None) -> Any:
+    @operation("plot")
+    def plot(self, symbol: str | None = None, horizon: Horizon | None = None) -> Any:
         """Fan chart of one symbol as a plotly Figure: recent prices, median, and 50, 80 and 90 % intervals.
 
         Args:
             symbol: one of `symbols`; the first one if None.
+            horizon: where the fan ends, one of `horizons`, in rows or as a text such as "1m"; default: the longest.
 
         Raises:
-            ValueError: an unknown symbol.
+            ValueError: an unknown symbol or horizon.
         """
         n = symbol_index(self.symbols, symbol)
-        return plotly_figure(fan_chart(self, n), title=self.symbols[n])
+        last = None if horizon is None else horizon_index(horizon, self.horizons, self.calendar.rows)
+        return plotly_figure(fan_chart(self, n, last), title=self.symbols[n])
 
     def __repr__(self) -> str:
         horizons, levels = ", ".join(map(str, self.horizons)), f"{len(self.levels)} levels"
@@ -181,28 +185,33 @@ class Forecast:
         return f"Forecast({summarize_names(self.symbols)}; from {origins}; horizons {horizons}; {levels})"
 
 
-def make_fan(forecast: Forecast, n: int, rows: Sequence[int] | None = None) -> Fan:
+def fan_rows(horizons: Sequence[int]) -> list[int]:
+    """About 50 rows from 0 to the last of some horizons, and the horizons: enough for a chart."""
+    even = np.linspace(0, np.sqrt(horizons[-1]), FAN_POINTS) ** 2
+    rows: list[int] = np.unique([*even.round().astype(int), *horizons]).tolist()
+    return rows
+
+
+def make_fan(forecast: Forecast, n: int, rows: Sequence[int]) -> Fan:
     """Quantiles of symbol n at the horizons and in between, on the calendar of its exchange.
 
     Args:
         forecast: quantiles at the horizons.
         n: number of the symbol.
-        rows: ascending rows after the last price, from 0 to the last horizon; default: about 50, enough for a chart.
+        rows: ascending rows after the last price, from 0 to the last horizon at most.
     """
-    if rows is None:
-        even = np.linspace(0, np.sqrt(forecast.horizons[-1]), FAN_POINTS) ** 2
-        rows = np.unique([*even.round().astype(int), *forecast.horizons]).tolist()
     origin = forecast.origins[n]
     quantiles = interpolate_quantiles(forecast.log_returns[:, n], forecast.horizons, rows)
     # the last price may be on a day that the calendar lacks, such as a holiday
-    ahead = forecast.calendar.rows.following(origin, rows[1:], forecast.history.contracts[n])
+    ahead = forecast.dates_ahead(rows[1:])[:, n]
     return Fan(np.array(rows), np.append(origin, ahead), (forecast.last[n] * quantiles.exp()).numpy())
 
 
-def fan_chart(forecast: Forecast, n: int) -> Chart:
-    """Recent prices of symbol n, the median and the `intervals` of its forecast, and its rolls."""
+def fan_chart(forecast: Forecast, n: int, last: int | None = None) -> Chart:
+    """Recent prices of symbol n, the median and the `intervals` up to its last horizon or that index, and its rolls."""
+    rows = fan_rows(forecast.horizons[: None if last is None else last + 1])
     return draw_fan(
-        make_fan(forecast, n),
+        make_fan(forecast, n, rows),
         forecast.horizons,
         forecast.levels,
         forecast.history,

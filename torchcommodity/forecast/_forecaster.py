@@ -27,7 +27,7 @@ from torchcommodity.data import (
 )
 from torchcommodity.forecast._forecast import Forecast
 from torchcommodity.forecast._forecaster_file import FitRecord, forecaster_bytes, parse_forecaster
-from torchcommodity.forecast._history import PriceRange, align_panel, curve_findings, reference_findings, select_prices
+from torchcommodity.forecast._history import PriceRange, align_panel, input_findings, select_prices
 from torchcommodity.forecast._live import LivePast, LiveState, append_rows, pack_state, unpack_state
 from torchcommodity.forecast._location import Location, explain_location
 from torchcommodity.forecast._simulation import Simulation
@@ -356,7 +356,7 @@ class Forecaster:
     def _with_findings(self, panel: Panel, covariates: VarianceSource | None) -> Panel:
         """The panel with what is unlike the training prices, and the covariates that are too old on its last row."""
         findings = [*panel.findings, *compare_with_training(panel, self.record.prices)]
-        findings += [*reference_findings(panel), *curve_findings(panel)]
+        findings += input_findings(panel)
         if isinstance(covariates, Covariates):
             findings += covariates.findings(panel.dates[-1])
         return replace(panel, findings=tuple(findings))

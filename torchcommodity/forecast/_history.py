@@ -15,8 +15,11 @@ from torchcommodity.data import (
     Frequency,
     Panel,
     Provenance,
+    RowCalendar,
+    calendar_conflict,
     check_frequency,
     check_not_future,
+    row_calendar,
     summarize_names,
 )
 from torchcommodity.models import CURVE_AGE, RELATION_RULES
@@ -104,15 +107,7 @@ def make_references(prices: Tensor, dates: np.ndarray, names: Sequence[str]) -> 
     return Panel(MetadataTensor(prices), dates, tuple(names), ("",) * len(names), provenance)
 
 
-def reference_findings(panel: Panel) -> list[Finding]:
-    """A finding if references of an aligned panel have no recent price on its last row."""
-    if panel.references is None:
-        return []
-    prices, last = panel.references.values.plain(), str(panel.dates[-1])
-    return ended_references(prices, panel.references.symbols, last, panel.frequency)
-
-
-def curve_findings(panel: Panel) -> list[Finding]:
+def _curve_findings(panel: Panel) -> list[Finding]:
     """A finding for each spot price of an aligned panel whose curve is not known on its last own rows."""
     findings = []
     for n, (symbol, code) in enumerate(zip(panel.symbols, panel.curve_of)):
@@ -124,6 +119,19 @@ def curve_findings(panel: Panel) -> list[Finding]:
         if not (recent[:, 0] & (recent.sum(-1) > 1)).any():
             value = f"no closes of two contracts of {code} in the {CURVE_AGE} rows to {panel.dates[int(own[-1])]}"
             findings.append(Finding("curve missing", symbol, "", 0, value, TREATMENTS["curve missing"]))
+    return findings
+
+
+def input_findings(panel: Panel) -> list[Finding]:
+    """Findings of an aligned panel: spot prices on another calendar than their dates ahead, a curve or references ended."""
+    kind, findings, has_price = "other calendar", _curve_findings(panel), _positive(panel.values.plain()).numpy()
+    if row_calendar(panel.dates) == RowCalendar("daily"):
+        for n, (symbol, contract) in enumerate(zip(panel.symbols, panel.contracts)):
+            if contract is None and (value := calendar_conflict(panel.dates[has_price[:, n]], panel.calendars[n])):
+                findings.append(Finding(kind, symbol, "", 0, value, TREATMENTS[kind]))
+    if panel.references is not None:
+        prices, last = panel.references.values.plain(), str(panel.dates[-1])
+        findings += ended_references(prices, panel.references.symbols, last, panel.frequency)
     return findings
 
 

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
+from torchcommodity.data import Horizon, RowCalendar, horizon_index
 from torchcommodity.forecast._calendar import horizon_name
 from torchcommodity.models import Frequency, Har, ModelInputs
 from torchcommodity.opkit import Past
+from torchcommodity.opkit.arguments import operation
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,21 +61,23 @@ class Location:
         table: pd.DataFrame = pd.DataFrame(self.parts, columns=LocationPart._fields)
         return table
 
-    def sentence(self, symbol: str, horizon: int | None = None) -> str:
+    @operation("sentence")
+    def sentence(self, symbol: str, horizon: Horizon | None = None) -> str:
         """`3 months: 4 % dear against GASOLINE_NYH: -0.6 %; season: +0.2 % (39 years)`.
 
         Args:
             symbol: a symbol of the forecast.
-            horizon: in rows, one of the forecast; default: its third, a quarter of daily prices.
+            horizon: one of the forecast, in rows or as a text such as "3m"; default: its third, a quarter of daily
+                prices.
 
         Raises:
             ValueError: another symbol or horizon.
         """
-        horizon = self.horizons[:3][-1] if horizon is None else horizon
-        for name, value, choices in (("symbol", symbol, self.symbols), ("horizon", horizon, self.horizons)):
-            if value not in choices:
-                raise ValueError(f"sentence: {name} must be one of {', '.join(map(str, choices))}; got {value!r}")
-        own = [part for part in self.parts if (part.symbol, part.horizon) == (symbol, horizon)]
+        if symbol not in self.symbols:
+            raise ValueError(f"sentence: symbol must be one of {', '.join(self.symbols)}; got {symbol!r}")
+        default = self.horizons[:3][-1] if horizon is None else horizon
+        rows = self.horizons[horizon_index(default, self.horizons, RowCalendar(self.frequency))]
+        own = [part for part in self.parts if (part.symbol, part.horizon) == (symbol, rows)]
         named = [part for part in own if math.isfinite(part.deviation) and abs(part.log_return) >= SMALLEST][:NAMED]
         others = sum(part.log_return for part in own if math.isfinite(part.deviation) and part not in named)
         words = [f"{_deviation(part.deviation)} against {part.source}: {_percent(part.log_return)}" for part in named]
@@ -86,7 +90,7 @@ class Location:
         ]
         years = max((part.years for part in named), default=math.nan)
         behind = f" ({years:.0f} years)" if math.isfinite(years) else ""
-        return f"{horizon_name(horizon, self.frequency)}: {'; '.join(words) or 'no change expected'}{behind}"
+        return f"{horizon_name(rows, self.frequency)}: {'; '.join(words) or 'no change expected'}{behind}"
 
     def __repr__(self) -> str:
         return "\n".join(f"{symbol}, {self.sentence(symbol)}" for symbol in self.symbols)

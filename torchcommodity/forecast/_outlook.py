@@ -203,7 +203,7 @@ def _row(
         last_price=last,
         last_date=str(origin),
         age_days=age,
-        age_trading_days=int(np.busday_count(first, end, busdaycal=trading_calendar(code))),
+        age_trading_days=int(np.busday_count(first, end, busdaycal=trading_calendar(code, panel.calendars[n]))),
         stale=age > STALE_DAYS[panel.frequency],
         quoted_decimals=quoted,
         decimals=forecast_decimals(last, quoted),

@@ -47,10 +47,7 @@ class Simulation:
     @property
     def dates(self) -> Dates:
         """Date of every row `(T, N)`, on the calendar of each symbol's exchange."""
-        following, rows = self.forecast.calendar.rows.following, np.arange(1, self.prices.shape[1] + 1)
-        pairs = zip(self.forecast.origins, self.forecast.history.contracts)
-        dates: Dates = np.stack([following(origin, rows, contract) for origin, contract in pairs], axis=1)
-        return dates
+        return self.forecast.dates_ahead(np.arange(1, self.prices.shape[1] + 1))
 
     @property
     def log_returns(self) -> SyntheticTensor:

@@ -7,8 +7,9 @@ import numpy as np
 import torch
 
 from torchcommodity._extras import extra
+from torchcommodity.data import Horizon, horizon_index, row_calendar
 from torchcommodity.losses import pinball
-from torchcommodity.opkit.arguments import operation, raise_invalid
+from torchcommodity.opkit.arguments import operation
 from torchcommodity.risk._evaluated_forecasts import EvaluatedForecasts, has_outcome, independent_rows, model_of
 from torchcommodity.risk._forecast_risk import log_score, probability_integral_transform
 
@@ -128,12 +129,12 @@ def log_scores(backtest: EvaluatedForecasts) -> "pd.DataFrame":
 
 
 @operation("pinball_by_date")
-def pinball_by_date(backtest: EvaluatedForecasts, horizon: int) -> "pd.DataFrame":
+def pinball_by_date(backtest: EvaluatedForecasts, horizon: Horizon) -> "pd.DataFrame":
     """Pinball loss of every model by date, mean over levels and symbols: the losses for `model_confidence_set`.
 
     Args:
         backtest: quantiles and outcomes, such as a `forecast.Backtest`.
-        horizon: one of its horizons, in rows.
+        horizon: one of its horizons, in rows or as a text such as "1m".
 
     Returns:
         A DataFrame of dates by models, with the forecasts that every model has; NaN on dates without one.
@@ -144,16 +145,13 @@ def pinball_by_date(backtest: EvaluatedForecasts, horizon: int) -> "pd.DataFrame
     Example:
         >>> from torchcommodity import data, forecast
         >>> wti = data.embedded(["WTI"]).between("2012-01-01", "2016-12-31")
-        >>> pinball_by_date(forecast.backtest(wti, first_year=2016), horizon=21).shape
+        >>> pinball_by_date(forecast.backtest(wti, first_year=2016), horizon="1m").shape
         (252, 6)
     """
     import pandas as pd
 
     model_of(backtest)
-    if horizon not in backtest.horizons:
-        choices = ", ".join(map(str, backtest.horizons))
-        raise_invalid("pinball_by_date", f"horizon must be one of {choices}", horizon=horizon)
-    i = backtest.horizons.index(horizon)
+    i = horizon_index(horizon, backtest.horizons, row_calendar(backtest.origins))
     target = torch.where(has_outcome(backtest, *backtest.quantiles), backtest.targets, torch.nan)[:, i]  # (T, N)
     levels = torch.tensor(backtest.levels, dtype=torch.double)
     losses = {

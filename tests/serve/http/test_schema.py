@@ -93,7 +93,9 @@ INVALID: list[tuple[bytes, int, str]] = [
     (instance(dates=["2018-10-31", "2018-11-30", "2018-12-31"]), 422, "instances[1].dates: expected daily prices, as"),
     (request(parameters={"levels": [0.3]}), 422, "parameters.levels[0]: expected one of 0.1, 0.5, 0.9; got 0.3"),
     (request(parameters={"levels": []}), 422, "parameters.levels: expected 1 to 3 of 0.1, 0.5, 0.9; got 0"),
-    (request(parameters={"horizons": [5.5]}), 422, "parameters.horizons[0]: expected an integer; got 5.5"),
+    (request(parameters={"horizons": [5.5]}), 422, "parameters.horizons[0]: expected an integer, or a text such as"),
+    (request(parameters={"horizons": ["2w"]}), 422, 'parameters.horizons[0]: expected one of 5, 21; got "2w"'),
+    (request(parameters={"horizons": ["soon"]}), 422, 'parameters.horizons[0]: expected one of 5, 21; got "soon"'),
     (request(parameters={"quantity": "usd"}), 422, 'parameters.quantity: expected price or log_return; got "usd"'),
 ]  # fmt: skip
 
@@ -150,7 +152,7 @@ def test_prediction_is_null_with_a_note_during_warmup() -> None:
     (window,) = windows(request())
     quantiles = np.array([[[-0.1, 0.0, 0.1]] * 2] * 2)
     quantiles[:, 0] = np.nan
-    parameters = parse_request(request(parameters={"levels": [0.5], "horizons": [21]})).parameters
+    parameters = parse_request(request(parameters={"levels": [0.5], "horizons": ["1m"]})).parameters
     response = predict(window, quantiles, parameters)
     assert response["quantiles"] == [[[None], [53.8]]]
     assert (response["origins"], response["last"]) == (["2018-12-28", "2018-12-31"], [45.1, 53.8])

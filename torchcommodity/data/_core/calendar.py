@@ -115,6 +115,7 @@ def latest_date(frequency: Frequency = "daily") -> np.datetime64:
 
 WEEKENDS = 0.1  # share of rows on weekends from which every day is a row
 SPOT = "NYSE"  # calendar of a symbol without a contract
+FIVE_YEARS, MIN_HOLIDAYS = np.timedelta64(1826, "D"), 20  # of a series that can contradict a calendar
 
 Day = Literal["weekday", "every day", "first", "last", "last weekday", "last business day"]
 
@@ -132,26 +133,29 @@ class RowCalendar:
     frequency: Frequency
     day: Day | int = "weekday"
 
-    def following(self, origin: Any, rows: Any, contract: str | None = None) -> Dates:
+    def following(self, origin: Any, rows: Any, contract: str | None = None, calendar: str | None = None) -> Dates:
         """The dates `rows` rows after an origin, an int or an array of ints >= 0.
 
-        Daily rows are the business days of the contract's exchange, or of the New York Stock Exchange. Weekly ones have
-        the same day of the week, monthly ones the same rule for the day of the month.
+        Daily rows are the days of `trading_calendar`. Weekly ones have the same day of the week, monthly ones the same
+        rule for the day of the month.
         """
         rows, day = np.asarray(rows), np.datetime64(origin, "D")
         if self.frequency == "monthly":
             months = day.astype("datetime64[M]") + rows * MONTH
             first, next_month = months.astype("datetime64[D]"), (months + MONTH).astype("datetime64[D]")
             if self.day == "last business day":
-                ends: Dates = np.busday_offset(next_month, -1, roll="forward", busdaycal=trading_calendar(contract))
+                ends: Dates = np.busday_offset(
+                    next_month, -1, roll="forward", busdaycal=trading_calendar(contract, calendar)
+                )
                 return ends
             if self.day == "last weekday":
                 return month_end(months)
             days: Dates = next_month - DAY if self.day == "last" else first
             return days + (self.day - 1) * DAY if isinstance(self.day, int) else days
         step = 7 if self.frequency == "weekly" else 1
-        if step == 1 and self.day == "weekday":
-            dates: Dates = np.busday_offset(day, rows, roll="backward", busdaycal=trading_calendar(contract))
+        if step == 1 and (self.day == "weekday" or calendar is not None):
+            trading_days = trading_calendar(contract, calendar)
+            dates: Dates = np.busday_offset(day, rows, roll="backward", busdaycal=trading_days)
         else:
             dates = day + step * rows * DAY
         return dates
@@ -171,13 +175,33 @@ def row_calendar(dates: Dates) -> RowCalendar:
     return RowCalendar(frequency, "every day" if frequency == "daily" and weekends > WEEKENDS else "weekday")
 
 
-def trading_calendar(contract: str | None) -> np.busdaycalendar:
-    """Trading days of a product's exchange; those of the New York Stock Exchange for a spot price (None).
+def trading_calendar(contract: str | None, calendar: str | None = None) -> np.busdaycalendar:
+    """Trading days of a product's exchange; for a spot price (None), of the calendar, which is `NYSE` by default.
 
     >>> bool(np.is_busday("2024-07-04", busdaycal=trading_calendar("CL")))
     False
     """
-    return business_calendar(SPOT if contract is None else get_contract(contract).market)
+    return business_calendar(calendar or SPOT if contract is None else get_contract(contract).market)
+
+
+def calendar_conflict(dates: Dates, calendar: str | None) -> str:
+    """What contradicts a calendar in the dates `(T,)` of a spot price's last five years, in words; "" if nothing does.
+
+    That is a price on more than half of the weekdays on which its market is closed, of which there are 20 or more.
+
+    >>> days = np.arange("2019-01-01", "2023-01-01", dtype="datetime64[D]")
+    >>> calendar_conflict(days[np.is_busday(days)], "NYSE")
+    'prices on 39 of the last 39 holidays of NYSE, such as 2022-12-26'
+    """
+    if len(dates) < MIN_DATES:
+        return ""
+    trading_days = trading_calendar(None, calendar)
+    days = np.arange(max(dates[0], dates[-1] - FIVE_YEARS), dates[-1] + DAY)
+    closed = days[np.is_busday(days) & ~np.is_busday(days, busdaycal=trading_days)]
+    traded = closed[np.isin(closed, dates)]
+    if len(closed) < MIN_HOLIDAYS or len(traded) <= len(closed) / 2:
+        return ""
+    return f"prices on {len(traded)} of the last {len(closed)} holidays of {calendar or SPOT}, such as {traded[-1]}"
 
 
 def _day_of_month(days: Dates) -> Day | int:

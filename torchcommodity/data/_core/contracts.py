@@ -5,6 +5,7 @@ A rule maps delivery months `(M,) datetime64[M]` and the business days of an exc
 """
 
 import re
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -34,16 +35,27 @@ FRIDAYS = np.array(["1999-12-31", "2004-12-31"], dtype="datetime64[D]")  # close
 def business_calendar(market: str) -> np.busdaycalendar:
     """Business days of a market, `US`, `ICE Europe`, `London` or `NYSE`: weekdays without its regular holidays.
 
+    Or those of any calendar of pandas_market_calendars by its name, such as `XSHG`, Shanghai. Many of these markets
+    announce their holidays year by year, so irregular ones count.
+
     They are the days of settlement, which are fewer than the days of electronic trading. ICE Europe trades on the bank
     holidays of London, but the rules of its contracts do not count them as business days.
     Unscheduled closures (days of mourning, disasters) count as business days: they were unknown in advance, and the
     panel has no row for them.
     """
     with extra("forecast"):
-        import pandas_market_calendars  # slow to import; needed for contracts only
+        import pandas_market_calendars  # slow to import; needed for dates ahead only
 
-    holidays = pandas_market_calendars.get_calendar(CALENDARS[market]).regular_holidays.holidays(FIRST, LAST)
-    days = holidays.to_numpy().astype("datetime64[D]")
+    if (name := CALENDARS.get(market, market)) not in pandas_market_calendars.get_calendar_names():
+        names = "NYSE, LSE, XSHG, 24/5 and others of pandas_market_calendars"
+        raise DataError(f"calendar: expected the name of a calendar, {names}; got {market!r}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about hours of trading, which are not used
+        rules = pandas_market_calendars.get_calendar(name)
+    if market not in CALENDARS:
+        trading_days: np.busdaycalendar = rules.holidays().calendar
+        return trading_days
+    days = rules.regular_holidays.holidays(FIRST, LAST).to_numpy().astype("datetime64[D]")
     return np.busdaycalendar(holidays=np.append(days, FRIDAYS) if market == "US" else days)
 
 

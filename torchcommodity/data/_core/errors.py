@@ -117,6 +117,7 @@ TREATMENTS = {
     "adjusted": "kept; differences or returns are those of the contracts held, levels are not prices",
     "no overlap": "kept",
     "identical columns": "kept",
+    "other calendar": "dates ahead may be wrong by some days; state it by with_calendars() or --calendar",
     "month average": "kept; state it by with_averages() or --averages, so that forecasts expect its memory",
     "nonpositive": "kept; returns treat it as missing",
     "extreme price": "kept",

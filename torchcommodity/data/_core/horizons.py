@@ -2,10 +2,11 @@
 
 import operator
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
 from torchcommodity.data._core.calendar import RowCalendar
+from torchcommodity.opkit.arguments import current_operation
 
 Horizon = int | str
 
@@ -56,6 +57,22 @@ def horizon_rows(horizons: Horizon | Iterable[Horizon], calendar: RowCalendar) -
     if not rows:
         raise ValueError("horizons: expected at least one; got none")
     return tuple(sorted(rows))
+
+
+def horizon_index(horizon: Horizon, horizons: Sequence[int], calendar: RowCalendar) -> int:
+    """Position of a horizon, rows or a text, among those of a forecast.
+
+    Raises:
+        ValueError: it is none of them.
+
+    >>> horizon_index("1m", (5, 21, 63), RowCalendar("daily"))
+    1
+    """
+    try:
+        return horizons.index(*horizon_rows(horizon, calendar))
+    except (TypeError, ValueError):
+        choices = ", ".join(f"{rows} ({horizon_code(rows, calendar)})" for rows in horizons)
+        raise ValueError(f"{current_operation()}: horizon must be one of {choices}; got {horizon!r}") from None
 
 
 def horizon_unit(rows: int, calendar: RowCalendar) -> tuple[int, str]:

@@ -68,6 +68,8 @@ class Panel:
         averages: for each symbol whether its prices are averages of their period, as the World Bank's are of the month,
             and not prices of its last day. Forecasts expect the memory of averages, see `with_averages`. Default: all
             False.
+        calendars: for each symbol without a contract the trading days of its market, on which the dates ahead of a
+            forecast are: a name of pandas_market_calendars; None = the New York Stock Exchange. Default: all None.
         references: further prices on the same dates, which help to forecast those of `values` and are not forecast
             themselves, see `with_references`; or None.
         curve_of: N product codes of spot prices whose `curve` has the nearby contracts of that product, in any unit,
@@ -95,6 +97,7 @@ class Panel:
     deliveries: Months | None = None
     read_as: str = ""
     averages: tuple[bool, ...] = ()
+    calendars: tuple[str | None, ...] = ()
     references: "Panel | None" = None
     curve_of: tuple[str | None, ...] = ()
 
@@ -114,7 +117,11 @@ class Panel:
         averages = tuple(map(bool, self.averages)) or (False,) * len(symbols)
         if len(averages) != len(symbols):
             raise DataError(f"panel: expected averages of {len(symbols)} symbols; got {len(averages)}")
-        fields |= {"contracts": contracts, "findings": tuple(self.findings), "averages": averages}
+        calendars = tuple(self.calendars) or (None,) * len(symbols)
+        if len(calendars) != len(symbols):
+            raise DataError(f"panel: expected calendars of {len(symbols)} symbols; got {len(calendars)}")
+        fields |= {"contracts": contracts, "findings": tuple(self.findings)}
+        fields |= {"averages": averages, "calendars": calendars}
         fields["curve_of"] = curve_of = tuple(self.curve_of) or (None,) * len(symbols)
         check_curve_of(curve_of, symbols, contracts)
         if self.curve is not None:
@@ -161,20 +168,19 @@ class Panel:
             known = summarize_names(self.symbols, limit=20)
             raise DataError(f"symbols: expected names among {known}; got {summarize_names(map(repr, unknown))}")
         indices = [columns[symbol] for symbol in symbols]
-        return Panel(
-            MetadataTensor(self.values.plain()[:, indices]),
-            self.dates,
-            tuple(symbols),
-            tuple(self.units[c] for c in indices),
-            tuple(self.provenance[c] for c in indices),
-            tuple(self.contracts[c] for c in indices),
-            None if self.curve is None else MetadataTensor(self.curve[:, indices]),
-            tuple(finding for finding in self.findings if finding.symbol in ("", *symbols)),
-            None if self.deliveries is None else self.deliveries[:, indices],
-            self.read_as,
-            tuple(self.averages[c] for c in indices),
-            self.references,
-            tuple(self.curve_of[c] for c in indices),
+        return replace(
+            self,
+            values=MetadataTensor(self.values.plain()[:, indices]),
+            symbols=tuple(symbols),
+            units=tuple(self.units[c] for c in indices),
+            provenance=tuple(self.provenance[c] for c in indices),
+            contracts=tuple(self.contracts[c] for c in indices),
+            curve=None if self.curve is None else MetadataTensor(self.curve[:, indices]),
+            findings=tuple(finding for finding in self.findings if finding.symbol in ("", *symbols)),
+            deliveries=None if self.deliveries is None else self.deliveries[:, indices],
+            averages=tuple(self.averages[c] for c in indices),
+            calendars=tuple(self.calendars[c] for c in indices),
+            curve_of=tuple(self.curve_of[c] for c in indices),
         )
 
     def between(self, first: DateLike = None, last: DateLike = None) -> "Panel":
@@ -271,6 +277,26 @@ class Panel:
         names = self.symbols if symbols is None else tuple(symbols)
         self.select(names or self.symbols)  # raises for an unknown symbol
         return replace(self, averages=tuple(symbol in names for symbol in self.symbols))
+
+    def with_calendars(self, calendars: "str | Mapping[str, str | None]") -> "Panel":
+        """State the calendar of the market of symbols without a contract: dates ahead of a forecast are on it.
+
+        Args:
+            calendars: name of a calendar of pandas_market_calendars, such as "XSHG" or "24/5", for all symbols, or
+                names by symbol; other symbols are unchanged. Those with a contract have the calendar of its exchange.
+
+        Raises:
+            DataError: an unknown calendar or symbol.
+
+        >>> from torchcommodity import data
+        >>> data.embedded(["WTI", "BRENT"]).with_calendars({"WTI": "24/5"}).calendars
+        ('24/5', 'LSE')
+        """
+        names = dict.fromkeys(self.symbols, calendars) if isinstance(calendars, str) else calendars
+        self.select(names or self.symbols)  # raises for an unknown symbol
+        for name in names.values():
+            trading_calendar(None, name)  # raises for an unknown calendar
+        return replace(self, calendars=tuple({**dict(zip(self.symbols, self.calendars)), **names}.values()))
 
     def with_curve(self, curve: "Curve | torch.Tensor", curve_of: Mapping[str, str | None] | None = None) -> "Panel":
         """Add the closes of nearby contracts: a `Curve` of `data.read_curve`, or a tensor `(T, N, C)`.
@@ -377,12 +403,13 @@ class Panel:
     def equals(self, other: "Panel") -> bool:
         """Whether two panels are equal, with NaN equal to NaN.
 
-        Values, dates, symbols, units, provenance, contracts, averages, curve and its products, deliveries and
-        references are compared; findings are not.
+        Values, dates, symbols, units, provenance, contracts, averages, calendars, curve and its products, deliveries
+        and references are compared; findings are not.
         """
         return (
             (self.symbols, self.units, self.provenance) == (other.symbols, other.units, other.provenance)
             and (self.contracts, self.averages, self.curve_of) == (other.contracts, other.averages, other.curve_of)
+            and self.calendars == other.calendars
             and np.array_equal(self.dates, other.dates)
             and same_values(self.values, other.values)
             and same_values(self.curve, other.curve)
@@ -431,11 +458,26 @@ class Panel:
         return pl.from_pandas(frame, nan_to_null=False).with_columns(pl.col("date").cast(pl.Date))
 
     def sources(self) -> list[dict[str, str]]:
-        """Symbol, unit, contract ("" = spot) and provenance of each column as dictionaries, for JSON and tables."""
+        """Symbol, unit, contract ("" = spot), provenance and settings of each column, for JSON and tables."""
+        columns = zip(self.symbols, self.units, self.contracts, self.provenance, self.settings)
         return [
-            {"symbol": symbol, "unit": unit, "contract": code or "", **asdict(record)}
-            for symbol, unit, code, record in zip(self.symbols, self.units, self.contracts, self.provenance)
+            {"symbol": symbol, "unit": unit, "contract": code or "", **asdict(record), **settings}
+            for symbol, unit, code, record, settings in columns
         ]
+
+    @property
+    def settings(self) -> list[dict[str, str]]:
+        """Of each column what was stated by `with_averages` and `with_calendars`, for files and the store."""
+        return [
+            {**({"averages": "yes"} if averages else {}), **({"calendar": calendar} if calendar else {})}
+            for averages, calendar in zip(self.averages, self.calendars)
+        ]
+
+    def with_settings(self, settings: Iterable[Mapping[str, str]]) -> "Panel":
+        """The panel with `settings`, one per column."""
+        columns = list(settings)
+        averages = tuple(bool(column.get("averages")) for column in columns)
+        return replace(self, averages=averages, calendars=tuple(column.get("calendar") or None for column in columns))
 
     def credits(self) -> tuple[str, ...]:
         """The credit lines of the columns, each once: show them wherever the prices are shown.

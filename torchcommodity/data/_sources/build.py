@@ -272,7 +272,7 @@ def _merge_duplicates(grid: Grid, findings: list[Finding]) -> tuple[Array, Array
 
 
 def apply_records(panel: Panel, records: Records) -> Panel:
-    """The panel with units, contracts and provenance of its records; a symbol without a record is unchanged."""
+    """The panel with units, contracts, provenance and settings of its records; without a record, a symbol as it is."""
     if not records:
         return panel
     names = [field.name for field in fields(Provenance)]
@@ -282,7 +282,7 @@ def apply_records(panel: Panel, records: Records) -> Panel:
         for default, record in zip(panel.provenance, own)
     ]
     return replace(
-        panel,
+        panel.with_settings(own),
         units=tuple(record.get("unit", unit) for record, unit in zip(own, panel.units)),
         provenance=tuple(provenance),
         contracts=tuple(record.get("contract") or code for record, code in zip(own, panel.contracts)),

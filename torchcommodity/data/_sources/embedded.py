@@ -32,6 +32,7 @@ TableFrequency = Literal["daily", "monthly"]
 FOLDER = Path(__file__).parents[1] / "open_prices"
 UNITS = {"USD/bbl": "$/bbl", "USD/gal": "$/gal", "USD/MMBtu": "$/MMBtu", "$/mmbtu": "$/MMBtu"}  # as in `CONTRACTS`
 EIA = "U.S. Energy Information Administration"
+CALENDARS = {"BRENT": "LSE"}  # of the spot prices that do not follow New York
 
 
 @dataclass(frozen=True)
@@ -210,6 +211,7 @@ def _panel(frequency: TableFrequency, symbols: tuple[str, ...] | None) -> Panel:
         tuple(prices.units[name] for name in names),
         tuple(prices.provenance[name] for name in names),
         averages=(frequency == "monthly",) * len(names),
+        calendars=tuple(map(CALENDARS.get, names)),
     )
     findings = [*inspect(panel)]
     reported = {finding.symbol for finding in findings if finding.kind == "ended"}

@@ -15,7 +15,7 @@ from torchcommodity.data._core.errors import DataError
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._sources.files import write_atomic
 from torchcommodity.data._sources.locations import is_remote, parse_table_name, public_address, write_object
-from torchcommodity.data._sources.tables.frames import METADATA, PROVENANCE
+from torchcommodity.data._sources.tables.frames import METADATA, PROVENANCE, SETTINGS
 
 with extra("forecast"):
     import pyarrow as pa
@@ -108,10 +108,10 @@ def to_arrow(panel: Panel, layout: Layout) -> pa.Table:
 
 
 def to_database_table(panel: Panel) -> pa.Table:
-    """The long table with contract and provenance in columns, for a database, which keeps no metadata."""
+    """The long table with contract, provenance and settings in columns, for a database, which keeps no metadata."""
     T, table = len(panel), to_arrow(panel, "long").replace_schema_metadata(None)
-    for name in PROVENANCE:
-        table = table.append_column(name, _repeat([record[name] for record in panel.sources()], T))
+    for name in (*PROVENANCE, *SETTINGS):
+        table = table.append_column(name, _repeat([record.get(name, "") for record in panel.sources()], T))
     return table
 
 

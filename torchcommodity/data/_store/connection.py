@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import duckdb
     from duckdb import DuckDBPyConnection
 
-FORMAT = 2
+FORMAT = 3
 
 # observations: series 0 marks the rows of the panel; nth 0 is the price, nth 1, 2, ... are the closes of its curve, and
 # nth -1 is the month of delivery, counted from January 1970; NULL = withdrawn. columns and findings are written as a
@@ -41,7 +41,7 @@ TABLES = {
     "revised BIGINT, withdrawn BIGINT",
     "series": "panel INTEGER, series INTEGER, symbol TEXT",
     "columns": "panel INTEGER, vintage INTEGER, place INTEGER, series INTEGER, unit TEXT, contract TEXT, "
-    "publisher TEXT, location TEXT, license TEXT, retrieved TEXT, sha256 TEXT, source TEXT, credit TEXT",
+    "publisher TEXT, location TEXT, license TEXT, retrieved TEXT, sha256 TEXT, source TEXT, credit TEXT, settings TEXT",
     "observations": "panel INTEGER, vintage INTEGER, series INTEGER, nth INTEGER, date DATE, price DOUBLE",
     "findings": "panel INTEGER, vintage INTEGER, place INTEGER, kind TEXT, symbol TEXT, date TEXT, line BIGINT, "
     "value TEXT, treatment TEXT, count BIGINT",
@@ -60,8 +60,12 @@ VERSION_1 = {"panels", "days", "columns", "prices", "findings"}
 FUTURES = {"futures", "closes"}  # since contracts are known
 
 
-def migrate(connection: "DuckDBPyConnection") -> None:
-    """Rewrite the tables of version 0.1, within the transaction of the caller."""
+def migrate(connection: "DuckDBPyConnection", version: int) -> None:
+    """Rewrite the tables of an older format, within the transaction of the caller."""
+    if version == 2:  # without settings of columns
+        connection.execute("ALTER TABLE columns ADD COLUMN settings TEXT DEFAULT '{}'")
+        connection.execute("UPDATE store_format SET version = ?", [FORMAT])
+        return
     tables = {row[0] for row in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
     names = connection.execute("SELECT name, added FROM panels ORDER BY number").fetchall()
     panels = []
@@ -137,7 +141,7 @@ def transaction(path: Path, *, write: bool = False) -> "Iterator[duckdb.DuckDBPy
             connection.execute("BEGIN")
             if (version := _format(path, connection)) == FORMAT or write:
                 if version != FORMAT:
-                    migrate(connection)
+                    migrate(connection, version)
                 yield connection
                 connection.execute("COMMIT")  # an exception above closes the connection, which rolls back
                 return
@@ -232,9 +236,9 @@ def _format(path: Path, connection: "duckdb.DuckDBPyConnection") -> int:
         got = f"another DuckDB database, with {summarize_names(sorted(tables))}" if tables else "a file that is none"
         raise DataError(f"{path}: expected a DuckDB store; got {got}; {OTHER_FILE}")
     ((version,),) = connection.execute("SELECT max(version) FROM store_format").fetchall()
-    if version != FORMAT:
+    if version not in (2, FORMAT):
         raise DataError(f"{path}: expected a store of format {FORMAT}; got format {version}; upgrade torchcommodity")
-    return FORMAT
+    return int(version)
 
 
 def _describe(error: Exception) -> str:

@@ -1,6 +1,7 @@
 """A panel as rows of the tables, and back: a vintage, which has a time, holds only what differs from the one before."""
 
 import hashlib
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import astuple
 from datetime import date, datetime, time, timedelta, timezone
@@ -202,9 +203,11 @@ def digest(panel: Panel) -> str:
 
 
 def column_rows(panel: Panel) -> list[tuple[Any, ...]]:
-    """Symbol, unit, contract and provenance of each column, as in the table `columns`."""
-    records = zip(panel.symbols, panel.units, panel.contracts, panel.provenance)
-    return [(symbol, unit, code, *astuple(record)) for symbol, unit, code, record in records]
+    """Symbol, unit, contract, provenance and settings of each column, as in the table `columns`."""
+    records = zip(panel.symbols, panel.units, panel.contracts, panel.provenance, panel.settings)
+    return [
+        (symbol, unit, code, *astuple(record), json.dumps(settings)) for symbol, unit, code, record, settings in records
+    ]
 
 
 def finding_rows(panel: Panel) -> list[tuple[Any, ...]]:
@@ -215,8 +218,9 @@ def finding_rows(panel: Panel) -> list[tuple[Any, ...]]:
 def read_columns(connection: "duckdb.DuckDBPyConnection", state: State) -> list[tuple[Any, ...]]:
     """What `column_rows` returned for a vintage, each after the number of its series."""
     return connection.execute(
-        "SELECT c.series, s.symbol, unit, contract, publisher, location, license, retrieved, sha256, source, credit "
-        "FROM columns c JOIN series s USING (panel, series) WHERE c.panel = ? AND c.vintage = ? ORDER BY place",
+        "SELECT c.series, s.symbol, unit, contract, publisher, location, license, retrieved, sha256, source, credit, "
+        "settings FROM columns c JOIN series s USING (panel, series) WHERE c.panel = ? AND c.vintage = ? "
+        "ORDER BY place",
         [state.panel, state.columns],
     ).fetchall()
 
@@ -232,7 +236,7 @@ def read_findings(connection: "duckdb.DuckDBPyConnection", state: State) -> list
 
 def read_panel(connection: "duckdb.DuckDBPyConnection", state: State) -> Panel:
     """The panel of a vintage."""
-    series, symbols, units, contracts, *records = zip(*read_columns(connection, state))
+    series, symbols, units, contracts, *records, settings = zip(*read_columns(connection, state))
     width = state.curve or 0
     cells: dict[str, Any] = connection.execute(
         "SELECT series, nth, date, price FROM observations "
@@ -247,7 +251,7 @@ def read_panel(connection: "duckdb.DuckDBPyConnection", state: State) -> Panel:
     rows = ~np.isnan(cube[:, 0, 0])
     dates, cube = dates[rows], cube[rows][:, series]
     months = np.where(np.isnan(cube[:, :, DELIVERY]), np.iinfo(np.int64).min, cube[:, :, DELIVERY]).astype(np.int64)
-    return Panel(
+    panel = Panel(
         _tensor(cube[:, :, 0]),
         dates,
         symbols,
@@ -258,6 +262,7 @@ def read_panel(connection: "duckdb.DuckDBPyConnection", state: State) -> Panel:
         tuple(Finding(*row) for row in read_findings(connection, state)),
         months.astype("datetime64[M]") if state.deliveries else None,
     )
+    return panel.with_settings(map(json.loads, settings))
 
 
 def _tensor(values: Array) -> MetadataTensor:

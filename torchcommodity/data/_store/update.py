@@ -65,6 +65,8 @@ def merge_series(panel: Panel, parts: Sequence[Part]) -> Panel:
         panel.contracts,
         curve,
         deliveries=None if panel.deliveries is None else _spread(panel.deliveries, rows, len(dates))[valid_rows],
+        averages=panel.averages,
+        calendars=panel.calendars,
     )
     # the findings of the merged prices, and those of reading: of the stored panel, and of rows after its last one
     current = inspect(merged)

@@ -16,8 +16,8 @@ from torchcommodity.forecast import (
     align_panel,
     calendar,
     correlation,
+    input_findings,
     pairs_by_strength,
-    reference_findings,
 )
 from torchcommodity.opkit.arguments import operation
 from torchcommodity.serve.dashboard._coverage import coverage
@@ -58,7 +58,7 @@ def make_document(
     past = past_forecasts(artifact, panel, 0 if outlook_only else None)
     days_ahead = calendar(panel.dates)
     unlike = compare_with_training(panel, metadata.training_prices)
-    findings = (*panel.findings, *unlike, *reference_findings(panel))
+    findings = (*panel.findings, *unlike, *input_findings(panel))
     created, coverage_records = utc_now(), coverage(past, panel, metadata)
     today = today or date.fromisoformat(created[:10])
     document = {

@@ -3,13 +3,17 @@
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import AllowInfNan, BaseModel, BeforeValidator, ConfigDict, Field, Strict, ValidationError
+from pydantic import AllowInfNan, BaseModel, ConfigDict, Field, PlainValidator, Strict, ValidationError
+from pydantic_core import PydanticCustomError
 
 from torchcommodity.serve._request_error import RequestError, invalid_field
 
 
-def _integral(value: Any) -> Any:  # JSON has one type of number
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+def _horizon(value: Any) -> int | str:
+    rows = int(value) if isinstance(value, float) and value.is_integer() else value  # JSON has one type of number
+    if isinstance(rows, bool) or not isinstance(rows, int | str):
+        raise PydanticCustomError("horizon_type", "an integer, or a text such as 1m")
+    return rows
 
 
 FAIL_FAST = Field(fail_fast=True)  # report the first error; pydantic would collect millions of them
@@ -20,7 +24,7 @@ PricesBySymbol = Annotated[dict[str, PriceSeries], FAIL_FAST]
 Date = Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", json_schema_extra={"format": "date"})]
 SeriesName = Annotated[str, Field(min_length=1, max_length=128)]
 Level = Annotated[float, Strict(), AllowInfNan(False)]
-Horizon = Annotated[int, Strict(), BeforeValidator(_integral)]
+Horizon = Annotated[int | str, PlainValidator(_horizon, json_schema_input_type=int | str)]
 
 # pydantic would collect one error per unknown field: let them pass, and have `parse_request` report the first
 REQUEST_CONFIG = ConfigDict(extra="allow", strict=True, json_schema_extra={"additionalProperties": False})
@@ -54,7 +58,7 @@ class Parameters(BaseModel):
         default=None, description="Quantile levels, out of the artifact's; all by default"
     )
     horizons: Annotated[list[Horizon], FAIL_FAST] | None = Field(
-        default=None, description="Horizons in rows ahead, out of the artifact's; all by default"
+        default=None, description="Horizons out of the artifact's, in rows ahead or as texts such as 1m; all by default"
     )
     quantity: Literal["price", "log_return"] = Field(
         default="price", description="Quantiles of the price, or of the cumulative log-return"
@@ -92,8 +96,6 @@ def parse_request(body: bytes) -> PredictRequest:
 EXPECTED = {  # by pydantic's type of error
     "bool_type": "true or false",
     "float_type": "a number or null",
-    "int_type": "an integer",
-    "int_from_float": "an integer",
     "finite_number": "a finite number or null",
     "list_type": "an array",
     "dict_type": "an object",

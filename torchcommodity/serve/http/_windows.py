@@ -1,13 +1,15 @@
 """Windows of a request, and the outputs that it selects, checked against the artifact's metadata."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import date
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from torchcommodity.data import frequency_problem, latest_date, overflows
+from torchcommodity.data import Horizon, RowCalendar, frequency_problem, horizon_rows, latest_date, overflows
 from torchcommodity.serve._request_error import RequestError, invalid_field
 from torchcommodity.serve.http._limits import Limits
 from torchcommodity.serve.http._messages import OutputSelection, PriceWindow, ServedArtifact
@@ -62,11 +64,24 @@ def select_outputs(parameters: Parameters | None, metadata: ServedArtifact) -> O
         RequestError: 422 for a level or horizon that the artifact does not have.
     """
     parameters = parameters or Parameters()
-    horizons = _indices("horizons", parameters.horizons, metadata.horizons)
-    return OutputSelection(horizons, _indices("levels", parameters.levels, metadata.levels), parameters.quantity)
+    rows = None if parameters.horizons is None else [_rows(horizon, metadata) for horizon in parameters.horizons]
+    horizons = _indices("horizons", rows, metadata.horizons)
+    return OutputSelection(
+        _indices("horizons", horizons, metadata.horizons),
+        _indices("levels", parameters.levels, metadata.levels),
+        parameters.quantity,
+    )
 
 
-def _indices(name: str, values: Sequence[float] | None, available: Sequence[float]) -> list[int]:
+def _rows(horizon: Horizon, metadata: ServedArtifact) -> Horizon:
+    """A horizon of the artifact in rows; any other as it is."""
+    with suppress(ValueError):
+        (rows,) = horizon_rows(horizon, RowCalendar(metadata.frequency))
+        return rows if rows in metadata.horizons else horizon
+    return horizon
+
+
+def _indices(name: str, values: Sequence[Any] | None, available: Sequence[float]) -> list[int]:
     if values is None:
         return list(range(len(available)))
     field, choices = f"parameters.{name}", ", ".join(map(str, available))

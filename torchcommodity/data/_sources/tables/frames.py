@@ -122,6 +122,7 @@ def _pandas_cells(values: "pd.Series[Any]") -> "list[str] | Array":
 INDEX = "__index_level_0__"  # pandas' column name of an unnamed index
 METADATA = b"torchcommodity"  # key in the metadata of a schema, of the records that `write` leaves there
 # `publisher` is the column `source` of the long table
+SETTINGS = ("averages", "calendar")  # of `Panel.settings`
 PROVENANCE = ("contract", *(field.name for field in fields(Provenance) if field.name != "publisher"))
 UNREADABLE = (pa.ArrowException, OSError, OverflowError, UnicodeDecodeError)
 
@@ -236,7 +237,8 @@ def split_records(table: Any) -> tuple[Any, Records]:
     """
     if not {"symbol", *PROVENANCE}.issubset(table.column_names):
         return table, {}
-    names = ["symbol", *PROVENANCE]
+    own = [*PROVENANCE, *(name for name in SETTINGS if name in table.column_names)]
+    names = ["symbol", *own]
     rows = table.select(names).group_by(names).aggregate([]).to_pylist()
     records = {row.pop("symbol"): {name: text or "" for name, text in row.items()} for row in rows}
-    return (table.drop_columns(list(PROVENANCE)), records) if len(records) == len(rows) else (table, {})
+    return (table.drop_columns(own), records) if len(records) == len(rows) else (table, {})
