@@ -66,11 +66,7 @@ def select_outputs(parameters: Parameters | None, metadata: ServedArtifact) -> O
     parameters = parameters or Parameters()
     rows = None if parameters.horizons is None else [_rows(horizon, metadata) for horizon in parameters.horizons]
     horizons = _indices("horizons", rows, metadata.horizons)
-    return OutputSelection(
-        _indices("horizons", horizons, metadata.horizons),
-        _indices("levels", parameters.levels, metadata.levels),
-        parameters.quantity,
-    )
+    return OutputSelection(horizons, _indices("levels", parameters.levels, metadata.levels), parameters.quantity)
 
 
 def _rows(horizon: Horizon, metadata: ServedArtifact) -> Horizon:
