@@ -250,3 +250,9 @@ def test_curve_of_a_future_or_of_weekly_prices_is_rejected():
         data.add_curve(data.to_panel(weekly), nearby(["CL"], days=("2020-04-17",)))
     with pytest.raises(data.DataError, match="expected the products of spot prices, such as curve_of="):
         data.add_curve(oil_prices()["PROPANE_MB"], nearby(["PROPANE_MB"]).rename(columns={"product": "symbol"}))
+
+
+def test_store_keeps_the_products_of_a_curve(tmp_path):
+    panel, store = data.add_curve(oil_prices(), nearby(["CL", "HO"])), data.Store(tmp_path / "prices.duckdb")
+    store.add(panel, "oil")
+    assert store.load("oil").equals(panel)

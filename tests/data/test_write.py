@@ -64,7 +64,7 @@ def test_curve_layout(panel, target):
     curved = panel.with_curve(torch.cat([first, first + 1, first + 2], dim=-1))
     data.write(curved, target, layout="curve")
     data.write(curved, "prices.parquet")
-    assert data.read("prices.parquet").with_curve(data.read_curve(target)).equals(curved)
+    assert data.read("prices.parquet").with_curve(data.read_curve(target), {}).equals(curved)
 
 
 def test_other_tools_read_the_long_table(panel):

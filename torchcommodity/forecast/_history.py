@@ -123,7 +123,7 @@ def _curve_findings(panel: Panel) -> list[Finding]:
 
 
 def input_findings(panel: Panel) -> list[Finding]:
-    """Findings of an aligned panel: spot prices on another calendar than their dates ahead, a curve or references ended."""
+    """Findings of an aligned panel: a calendar that its dates contradict, a curve or references that ended."""
     kind, findings, has_price = "other calendar", _curve_findings(panel), _positive(panel.values.plain()).numpy()
     if row_calendar(panel.dates) == RowCalendar("daily"):
         for n, (symbol, contract) in enumerate(zip(panel.symbols, panel.contracts)):

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from torchcommodity._extras import extra
 from torchcommodity.data._core.calendar import (
     Frequency,
     infer_frequency,
@@ -29,6 +28,7 @@ from torchcommodity.data._core.panel_fields import (
     same_months,
     same_values,
 )
+from torchcommodity.data._core.panel_frame import TableLayout, panel_frame
 from torchcommodity.data._core.prices import Months
 from torchcommodity.data._core.provenance import Provenance, check_names, check_several
 from torchcommodity.data._core.references import align_references, check_references
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 
 DateLike = Any  # anything np.datetime64(..., "D") accepts: "2020-04-20", datetime.date, np.datetime64
-TableLayout = Literal["wide", "long"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -429,25 +428,7 @@ class Panel:
         >>> data.embedded().to_pandas("long")[["symbol", "price", "unit"]].head(1).values.tolist()
         [['WTI', 25.56, '$/bbl']]
         """
-        with extra("forecast"):
-            import pandas as pd
-
-        if layout not in ("wide", "long"):
-            raise ValueError(f"to_pandas: layout must be wide or long; got {layout!r}")
-        prices = self.values.plain().detach().numpy().copy()
-        if layout == "wide":
-            index = pd.DatetimeIndex(self.dates, name="date")
-            frame: pd.DataFrame = pd.DataFrame(prices, index=index, columns=list(self.symbols))
-        else:
-            T, N = prices.shape
-            columns = {
-                "date": pd.DatetimeIndex(np.tile(self.dates, N)),
-                "symbol": np.repeat(np.array(self.symbols, dtype=object), T),
-                "price": prices.T.ravel(),
-                "unit": np.repeat(np.array(self.units, dtype=object), T),
-            }
-            frame = pd.DataFrame(columns)
-        return frame
+        return panel_frame(self, layout)
 
     def to_polars(self, layout: TableLayout = "wide") -> "pl.DataFrame":
         """Copy the prices to a polars DataFrame with a `date` column; NaN = missing. Layouts as for `to_pandas`."""
@@ -467,17 +448,19 @@ class Panel:
 
     @property
     def settings(self) -> list[dict[str, str]]:
-        """Of each column what was stated by `with_averages` and `with_calendars`, for files and the store."""
-        return [
-            {**({"averages": "yes"} if averages else {}), **({"calendar": calendar} if calendar else {})}
-            for averages, calendar in zip(self.averages, self.calendars)
-        ]
+        """Of each column what `with_averages`, `with_calendars` and `with_curve` stated, for files and the store."""
+        columns = zip(("yes" if average else None for average in self.averages), self.calendars, self.curve_of)
+        names = ("averages", "calendar", "curve_of")
+        return [{name: text for name, text in zip(names, column) if text} for column in columns]
 
     def with_settings(self, settings: Iterable[Mapping[str, str]]) -> "Panel":
-        """The panel with `settings`, one per column."""
+        """The panel with `settings`, one per column; products of curves only if it has a curve."""
         columns = list(settings)
-        averages = tuple(bool(column.get("averages")) for column in columns)
-        return replace(self, averages=averages, calendars=tuple(column.get("calendar") or None for column in columns))
+        averages, calendars, products = (
+            tuple(column.get(name) or None for column in columns) for name in ("averages", "calendar", "curve_of")
+        )
+        products = () if self.curve is None else products
+        return replace(self, averages=tuple(map(bool, averages)), calendars=calendars, curve_of=products)
 
     def credits(self) -> tuple[str, ...]:
         """The credit lines of the columns, each once: show them wherever the prices are shown.

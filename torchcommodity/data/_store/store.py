@@ -113,8 +113,7 @@ class Store:
     def add(self, panel: Panel, name: str, *, known_from: datetime | None = None) -> Vintage:
         """Append what is new or revised in a panel, with its metadata and findings, as a vintage of a name.
 
-        Its references are not stored, nor which products the curves of its spot prices are of; see `add_references`
-        and `add_curve`.
+        Its references are not stored; see `add_references`.
 
         Prices that the stored panel has and this one has not are recorded as withdrawn. A panel that differs from the
         last vintage in the time of retrieval at most adds nothing: the last vintage is returned, with the counts 0.

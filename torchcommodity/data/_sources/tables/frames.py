@@ -122,7 +122,7 @@ def _pandas_cells(values: "pd.Series[Any]") -> "list[str] | Array":
 INDEX = "__index_level_0__"  # pandas' column name of an unnamed index
 METADATA = b"torchcommodity"  # key in the metadata of a schema, of the records that `write` leaves there
 # `publisher` is the column `source` of the long table
-SETTINGS = ("averages", "calendar")  # of `Panel.settings`
+SETTINGS = ("averages", "calendar", "curve_of")  # of `Panel.settings`
 PROVENANCE = ("contract", *(field.name for field in fields(Provenance) if field.name != "publisher"))
 UNREADABLE = (pa.ArrowException, OSError, OverflowError, UnicodeDecodeError)
 
