@@ -191,7 +191,7 @@ def calendar_conflict(dates: Dates, calendar: str | None) -> str:
 
     >>> days = np.arange("2019-01-01", "2023-01-01", dtype="datetime64[D]")
     >>> calendar_conflict(days[np.is_busday(days)], "NYSE")
-    'prices on 39 of the last 39 holidays of NYSE, such as 2022-12-26'
+    'prices on 36 of the last 36 holidays of NYSE, such as 2022-12-26'
     """
     if len(dates) < MIN_DATES:
         return ""
