@@ -43,7 +43,7 @@ BAD = {
     "hex": (WIDE + "2020-04-20,0x1F\n", ["line 3", "'0x1F'"]),
     "currency": (WIDE + "2020-04-20,$12.5\n", ["line 3", "'$12.5'"]),
     "percent": (WIDE + "2020-04-20,12%\n", ["line 3", "'12%'"]),
-    "groups_of_two": (WIDE + '2020-04-20,"1,23,450.5"\n', ["line 3", "thousands", "'1,23,450.5'"]),
+    "groups_of_two": (WIDE + '2020-04-20,"1,234,50.5"\n', ["line 3", "thousands", "'1,234,50.5'"]),
     "two_decimal_marks": (WIDE + '2020-04-20,"1.234,5"\n', ["line 3", "'1.234,5'", "'18.27' (line 2)", "--decimal"]),
     "undecided_comma": ('date,WTI\n2020-04-17,"1,234"\n', ["line 2", "'1,234'", "--decimal"]),
     "decimal_comma_fields": ("date,WTI\n2020-04-17,18,27\n", ["line 2", "2 fields", "decimal comma"]),

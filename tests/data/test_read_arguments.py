@@ -9,7 +9,7 @@ import pytest
 
 from torchcommodity import data
 
-TABLE = ["column", "decimal", "date_order"]
+TABLE = ["column", "symbol", "contract", "date", "decimal", "date_order"]
 FUNCTIONS = {
     data.read: [*TABLE, "format"],
     data.to_panel: [*TABLE, "format"],

@@ -141,6 +141,16 @@ class SourceOptions:
     column: Annotated[
         str | None, typer.Option("--column", metavar="NAME", help="Price column; default: settlement, else close")
     ] = None
+    symbol: Annotated[
+        str | None, typer.Option("--symbol", metavar="NAME", help="Symbol column; default: found by name and cells")
+    ] = None
+    contract: Annotated[
+        str | None,
+        typer.Option("--contract", metavar="NAME", help="Column of contracts or delivery months; default: likewise"),
+    ] = None
+    date: Annotated[
+        str | None, typer.Option("--date", metavar="NAME", help="Date column; default: found by name and cells")
+    ] = None
     decimal: Annotated[
         DecimalMark | None, typer.Option("--decimal", help="Decimal mark; default: as the numbers prove")
     ] = None

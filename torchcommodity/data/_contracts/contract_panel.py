@@ -7,15 +7,15 @@ import torch
 
 from torchcommodity.data._contracts.continuous import RollRule, continuous_panel
 from torchcommodity.data._contracts.contract_table import NAMES, contracts_of_table, find_roles, melt_contracts
-from torchcommodity.data._core.contracts import ContractCode, delivery_months, parse_contract
+from torchcommodity.data._core.contracts import ContractCode, delivery_months, numbers_months, parse_contract
 from torchcommodity.data._core.errors import DataError, condense, ignored_columns, make_finding
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.prices import Array, Dates, Months
 from torchcommodity.data._core.provenance import Provenance
 from torchcommodity.data._quality.inspect import inspect
 from torchcommodity.data._sources.formats import key
+from torchcommodity.data._sources.names import symbol_of_file
 from torchcommodity.data._sources.read_arguments import ReadOptions
-from torchcommodity.data._sources.roles import symbol_of_file
 from torchcommodity.data._sources.tables.table import Column, Table
 from torchcommodity.opkit import MetadataTensor
 
@@ -95,12 +95,12 @@ DATABENTO = ("ts event", "instrument id")  # whose codes have years of one digit
 
 def panel_of_contracts(table: Table, options: ReadOptions) -> Panel | None:
     """The front month, rolled at expiry, of a table by contract; None for any other table."""
-    stated = options.format == "contracts" or options.roll is not None or options.adjustment is not None
+    stated = options.format == "contracts" or not (options.roll is options.adjustment is options.contract is None)
     if not stated and (table.levels or options.format not in (None, "pysystemtrade", "databento")):
         return None
     if not stated and options.column is None and is_multiple_prices(table):
         return multiple_prices(table, symbol_of_file(table.origin.file) or "PRICE")
-    if not stated and not is_by_contract(table):
+    if not stated and not is_by_contract(table, options):
         return None
     rule, adjustment = RollRule.parse(options.roll or "expiry"), options.adjustment or "none"
     prices = contracts_of_table(table, options.contracts or {}, options)
@@ -110,7 +110,7 @@ def panel_of_contracts(table: Table, options: ReadOptions) -> Panel | None:
     return replace(continuous_panel(prices, rule, adjustment), read_as=words)
 
 
-def is_by_contract(table: Table) -> bool:
+def is_by_contract(table: Table, options: ReadOptions) -> bool:
     """Whether a table has prices of several contracts of one product.
 
     Its contract or symbol column (or the names of its columns, if it is wide) are codes of contracts, at least two of
@@ -120,7 +120,7 @@ def is_by_contract(table: Table) -> bool:
     """
     long = melt_contracts(table)
     try:
-        roles = find_roles(long)
+        roles = find_roles(long, options)
     except DataError:
         return False
     if roles.contract is None:  # whether a symbol has prices for several delivery months or expiries on one day
@@ -132,9 +132,10 @@ def is_by_contract(table: Table) -> bool:
     if not isinstance(roles.contract.cells, list):
         return False
     texts, codes = list(dict.fromkeys(roles.contract.cells)), []
+    numbered = numbers_months(texts)
     for text in texts:
         try:  # a combination counts as a code that is no contract
-            codes.append(parse_contract(text) or ContractCode(text, 0, 0, 2))
+            codes.append(parse_contract(text, numbered=numbered) or ContractCode(text, 0, 0, 2))
         except ValueError:
             continue
     named = {key(name) for name in table.names}

@@ -1,6 +1,7 @@
 """The prices by contract of a table: the roles of its columns, the contract of each row, what is left out, checks."""
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ from torchcommodity.data._core.contracts import (
     delivery_months,
     find_product,
     get_contract,
+    numbers_months,
     parse_contract,
 )
 from torchcommodity.data._core.errors import (
@@ -25,6 +27,7 @@ from torchcommodity.data._core.errors import (
 from torchcommodity.data._core.prices import Array, Dates, Months
 from torchcommodity.data._core.provenance import Provenance
 from torchcommodity.data._sources.formats import (
+    BY_NAME,
     CLOSES,
     DATES,
     HIGHS,
@@ -39,6 +42,7 @@ from torchcommodity.data._sources.formats import (
     key,
 )
 from torchcommodity.data._sources.read_arguments import ReadOptions
+from torchcommodity.data._sources.roles import RoleFinder
 from torchcommodity.data._sources.tables.open_table import open_frame
 from torchcommodity.data._sources.tables.table import Column, Origin, Table, fixed_point
 
@@ -46,9 +50,9 @@ from torchcommodity.data._sources.tables.table import Column, Origin, Table, fix
 NAMES = {
     "date": DATES,
     "contract": ("contract", "contract code", "contract symbol", "raw symbol", "contract name", "contract id",
-                 "kontrakt"),
+                 "kontrakt", "合约", "合约代码", "合约名称", "合約"),
     "delivery": ("delivery", "delivery month", "contract month", "maturity month", "maturity month year",
-                 "expiry month", "delivery date", "month", "maturity"),
+                 "expiry month", "delivery date", "month", "maturity", "交割月份", "到期月份", "到期月份(週別)"),
     "expiry": ("expiry", "expiration", "expiration date", "expiry date", "last trading day", "last trade date",
                "last trading date", "maturity date"),
     "symbol": (*SYMBOLS, *(name for name in OTHER_SYMBOLS if name not in ("contract", "contract code", "raw symbol")),
@@ -58,6 +62,8 @@ NAMES = {
     "open_interest": INTERESTS,
     "unit": ("unit", "units"),
 }  # fmt: skip
+AUTOMATIC = ReadOptions()
+MONTH_STYLE = re.compile(r"[0-9]{4}[-/M]?[0-9]{1,2}|[^\W\d]{3,10}\.?[ -][0-9]{4}")  # a delivery month, not a day
 BARS = {*OPENS, *HIGHS, *LOWS}
 REQUIRED = "a date, a contract (CLZ24, or a delivery month beside a symbol, or an expiry), and a settlement or close"
 
@@ -78,31 +84,49 @@ class Roles:
     findings: tuple[Finding, ...] = ()
 
 
-def find_roles(table: Table, price: str | None = None) -> Roles:
-    """The roles of the columns of a long table; `price` names its price column.
+def find_roles(table: Table, options: ReadOptions = AUTOMATIC) -> Roles:
+    """The roles of the columns of a long table, as stated, else by their names; the price as in any long table.
 
     Raises:
         DataError: no date, contract or price column.
     """
     columns: dict[str, Column] = {}
     by_name = {key(column.name): column for column in reversed(table.columns)}
-    if price is not None:
-        if key(price) not in by_name:
-            raise DataError(f"{table.header}: expected a column {price}; got {', '.join(table.names[:12])}")
-        columns["price"] = by_name.pop(key(price))
+    stated = {"price": ("column", options.column), "date": ("date", options.date), "symbol": ("symbol", options.symbol)}
+    for role, (option, name) in {**stated, "contract": ("contract", options.contract)}.items():
+        if name is not None:
+            column = table.columns[table.find(name, option, by=key)]
+            is_month = bool(MONTH_STYLE.fullmatch(next(iter(column.sample), "")))
+            is_day = column.holds_dates(by_name=False) and not is_month
+            columns["expiry" if role == "contract" and is_day else role] = column
+            by_name.pop(key(column.name), None)
     for role, names in NAMES.items():
-        if role not in columns and (name := next((name for name in names if name in by_name), None)):
-            columns[role] = by_name.pop(name)
+        if role in columns or (options.contract is not None and role in ("contract", "delivery")):
+            continue
+        matches = [name for name in names if name in by_name]
+        if role == "price" and len(matches) > 1:  # a settlement that is empty or zero is not the price
+            finder = RoleFinder(table, BY_NAME["long"], options)
+            usable, _ = finder.usable([table.columns.index(by_name[name]) for name in matches])
+            matches = [key(table.names[usable[0]])]
+        if matches:
+            columns[role] = by_name.pop(matches[0])
     if "date" not in columns and "" in by_name:  # the index, as pandas writes it
         columns["date"] = by_name.pop("")
-    if "contract" not in columns and "delivery" not in columns and "symbol" in columns:
+    has_contract = bool(columns.keys() & {"contract", "delivery", "expiry"})
+    if "contract" not in columns and "delivery" not in columns and "symbol" in columns and options.symbol is None:
         cells = columns["symbol"].cells
         codes = [text for text in (cells if isinstance(cells, list) else []) if text.strip()][:50]
         if any(map(is_code, codes)):  # as Databento writes them
-            columns["contract"] = columns.pop("symbol")
+            columns["contract"], has_contract = columns.pop("symbol"), True
+    if "date" in columns and has_contract and "price" not in columns:
+        rest = [n for n, column in enumerate(table.columns) if column in by_name.values()]
+        if rest:
+            n, _, _ = RoleFinder(table, BY_NAME["long"], options).find_price(rest)
+            columns["price"] = by_name.pop(key(table.names[n]))
     if "date" not in columns or "price" not in columns or not columns.keys() & {"contract", "delivery", "expiry"}:
         got = ", ".join(table.names[:12])
-        raise DataError(f"{table.header}: expected columns for prices by contract: {REQUIRED}; got {got}")
+        hint = "; name them with --date, --contract, --symbol and --column (date=, contract=, symbol=, column=)"
+        raise DataError(f"{table.header}: expected columns for prices by contract: {REQUIRED}; got {got}{hint}")
     ignored = [column.name or "the unnamed index" for name, column in by_name.items() if name not in BARS]
     return Roles(**columns, findings=(*table.findings, *ignored_columns(reversed(ignored))))
 
@@ -135,8 +159,8 @@ def is_code(text: str) -> bool:
     return code is not None and bool(code.root)
 
 
-AUTOMATIC = ReadOptions()
 Products = Mapping[str, str | None]
+LAST_NUMBERED = np.datetime64("2012-12-31")  # the last contract of a year of four digits that CU2001 to CU2012 can be
 
 
 class Rows(NamedTuple):
@@ -183,10 +207,11 @@ def parse_rows(table: Table, roles: Roles, products: Products, options: ReadOpti
             texts = np.asarray(column.cells).astype("datetime64[M]").astype(str).tolist()
         else:
             texts = [text.removesuffix(".0") for text in table.texts(column)]
+        numbered = numbers_months(set(texts)) or bool(days.min() > LAST_NUMBERED)
         parsed: dict[str, ContractCode | None] = {}
         for row, text in enumerate(texts):
             try:
-                parsed[text] = parsed[text] if text in parsed else parse_contract(text)
+                parsed[text] = parsed[text] if text in parsed else parse_contract(text, numbered=numbered)
             except ValueError as error:
                 raise DataError(f"{table.at(row)}: {column.name!r}: expected {error}") from None
         codes = [parsed[text] for text in texts]
@@ -194,7 +219,10 @@ def parse_rows(table: Table, roles: Roles, products: Products, options: ReadOpti
     names, roots, numbers = _symbols(table, roles, codes)
     if unknown := [name for name in products if name not in names]:
         raise DataError(f"contracts: expected symbols among {', '.join(names[:20])}; got {', '.join(unknown)}")
-    listed = tuple(products.get(name, find_product(root) or find_product(name)) for name, root in zip(names, roots))
+    listed = tuple(
+        products.get(name, None if root is None else find_product(root) or find_product(name))
+        for name, root in zip(names, roots)
+    )
     _ = [get_contract(code) for code in listed if code is not None]  # raises for an unknown code
     prices = table.prices([roles.price], options.decimal)[:, 0]
     if any(key(name) == "instrument id" for name in table.names):
@@ -220,13 +248,18 @@ def parse_rows(table: Table, roles: Roles, products: Products, options: ReadOpti
     return Parsed(rows, names, listed, own_units, findings)
 
 
-def _symbols(table: Table, roles: Roles, codes: list[ContractCode | None]) -> tuple[tuple[str, ...], list[str], Array]:
-    """Names of the symbols in order of appearance, the product in their codes, and the symbol of each row."""
+def _symbols(
+    table: Table, roles: Roles, codes: list[ContractCode | None]
+) -> tuple[tuple[str, ...], list[str | None], Array]:
+    """Names of the symbols in order of appearance, the product in their codes, and the symbol of each row.
+
+    The product is None where a code such as RB2405 says that it is none of `CONTRACTS`.
+    """
     roots = [code.root if code else "" for code in codes]
     texts = table.texts(roles.symbol)
     names = roots if roles.symbol is None or _repeats_code(texts, codes) else texts
     numbers: dict[str, int] = {}
-    own_roots: list[str] = []
+    own_roots: list[str | None] = []
     column = np.full(len(names), -1)
     for row, (name, code) in enumerate(zip(names, codes)):
         if code is None:
@@ -234,11 +267,11 @@ def _symbols(table: Table, roles: Roles, codes: list[ContractCode | None]) -> tu
         if not name or not name.isprintable():
             raise DataError(
                 f"{table.at(row)}: expected the product of the contract, in its code (CLZ24) or in "
-                f"a column symbol; got {name!r}"
+                f"a column symbol (--symbol, symbol=); got {name!r}"
             )
         if name not in numbers:
             numbers[name] = len(numbers)
-            own_roots.append(roots[row])
+            own_roots.append(None if code.is_numbered else roots[row])
         column[row] = numbers[name]
     return tuple(numbers), own_roots, column
 
@@ -335,7 +368,7 @@ def contracts_of_table(table: Table, products: Products, options: ReadOptions = 
     if not len(table):
         raise DataError(f"{table.origin.label}: expected rows; got none")
     table, origin = melt_contracts(table), table.origin
-    roles = find_roles(table, options.column)
+    roles = find_roles(table, options)
     parsed = parse_rows(table, roles, products, options)
     rows = parsed.rows
     keys = np.stack([rows.symbols, rows.deliveries.astype(np.int64)])

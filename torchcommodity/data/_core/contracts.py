@@ -6,7 +6,7 @@ A rule maps delivery months `(M,) datetime64[M]` and the business days of an exc
 
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
@@ -261,9 +261,9 @@ ELECTRONIC = {
     "HE": "LH",
 }  # fmt: skip
 NAMES = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"]
-FORMS = "CLZ24, CL Z24, CLZ4, CLZ2024, CL-2024Z, CL 2024-12 or 202412"
+FORMS = "CLZ24, CL Z24, CLZ4, CLZ2024, CL-2024Z, CL 2024-12, RB2405, CF405 or 202412"
 
-_YEAR = "[12][0-9]{3}|[0-9]{1,2}"
+_YEAR = "(?:19[6-9]|20[0-9])[0-9]|[0-9]{1,2}"
 _MONTH = "0[1-9]|1[0-2]"
 _ROOT = "[A-Z0-9]{0,6}?"
 _OUTRIGHT = tuple(
@@ -278,9 +278,16 @@ _OUTRIGHT = tuple(
         rf"(?P<root>[A-Z]+) +FM(?P<letter>[{MONTHS}])00(?P<year>[0-9]{{2}})!",  # ICE Europe's raw symbols
     )
 )
-_COMBINED = re.compile(r".*[A-Z0-9][-:/+ ].*[0-9].*[-:/+].*|.+:.+|.*[0-9] ?[-/+] ?[A-Z].*|.*[0-9] [CP] ?[0-9.]+")
+# RB2405 and CF405 of the Chinese exchanges: a year of two digits or one, and the month
+_NUMBERED = re.compile(rf"(?P<root>[A-Z]{{1,3}})(?P<year>[0-9]{{1,2}})(?P<month>{_MONTH})")
+_COMBINED = re.compile(
+    r"[0-9]{6}(?:[WF][1-9]|[-/][0-9]{6})|.*[A-Z0-9][-:/+ ].*[0-9].*[-:/+].*|.+:.+|.*[0-9] ?[-/+] ?[A-Z].*|"
+    r".*[0-9] [CP] ?[0-9.]+"
+)
 _PARENT = re.compile(r"[A-Z0-9]+(\.(FUT|OPT|[A-Z]\.[0-9]+)|=F)")
-_DECORATION = re.compile(r"^(?:[A-Z]{2,8}:)(?=[A-Z0-9]+$)|\.[A-Z]{1,4}$| COMDTY$| COMB$| ?\(.*\)$")  # CLZ24.NYM
+_DECORATION = re.compile(  # CLZ24.NYM, SHFE.rb2405
+    r"^(?:[A-Z]{2,8}:)(?=[A-Z0-9]+$)|^[A-Z]{3,5}\.(?=[A-Z]+[0-9]{3,4}$)|\.[A-Z]{1,4}$| COMDTY$| COMB$| ?\(.*\)$"
+)
 
 
 class ContractCode(NamedTuple):
@@ -291,27 +298,49 @@ class ContractCode(NamedTuple):
         month: 1 to 12.
         year: as written.
         digits: of the year: 1, 2 or 4.
+        is_numbered: the month is a number behind the year, as in RB2405; such a root is no code of `CONTRACTS`, whose
+            RB is another product.
     """
 
     root: str
     month: int
     year: int
     digits: int
+    is_numbered: bool = False
 
 
-def parse_contract(text: str) -> ContractCode | None:
+def numbers_months(codes: Iterable[str]) -> bool:
+    """Whether codes such as CU2012 mean December 2020: one of them, such as CU2101, cannot have a year of four digits.
+
+    >>> numbers_months(["CU2012", "CU2101"]), numbers_months(["CUZ2012", "CUZ2101"])
+    (True, False)
+    """
+    matches = (_NUMBERED.fullmatch(_DECORATION.sub("", code.strip().upper())) for code in codes)
+    return any(match and len(match["year"]) == 2 and match["year"] != "20" for match in matches)
+
+
+def parse_contract(text: str, *, numbered: bool = False) -> ContractCode | None:
     """Parse the code of one contract; None for a spread, an option or a combination of contracts.
+
+    Args:
+        text: the code.
+        numbered: CU2012 is a contract of December 2020, see `numbers_months`, not of September 2012.
 
     Raises:
         ValueError: another text; the message continues "expected ...".
 
     >>> parse_contract("CLZ24"), parse_contract("C H97").root, parse_contract("CLF4-CLG4")
-    (ContractCode(root='CL', month=12, year=24, digits=2), 'C', None)
+    (ContractCode(root='CL', month=12, year=24, digits=2, is_numbered=False), 'C', None)
+    >>> parse_contract("rb2405")
+    ContractCode(root='RB', month=5, year=24, digits=2, is_numbered=True)
     """
     code = text.strip().upper()
     if _PARENT.fullmatch(code):
         raise ValueError(f"the code of one contract, such as {FORMS}; got {text!r}, which stands for many")
     plain = _DECORATION.sub("", code)
+    number = _NUMBERED.fullmatch(plain)
+    if number and (numbered or not any(pattern.fullmatch(plain) for pattern in _OUTRIGHT)):
+        return ContractCode(number["root"], int(number["month"]), int(number["year"]), len(number["year"]), True)
     for pattern in _OUTRIGHT:
         if match := pattern.fullmatch(plain):
             fields = match.groupdict()
@@ -338,7 +367,7 @@ def delivery_months(codes: list[ContractCode], days: Months) -> Months:
     """
     numbers: dict[ContractCode, int] = {}  # few codes, many rows
     rows = np.fromiter((numbers.setdefault(code, len(numbers)) for code in codes), np.int64, len(codes))
-    month, year, digits = np.array([code[1:] for code in numbers], dtype=np.int64).T[:, rows]
+    month, year, digits = np.array([code[1:4] for code in numbers], dtype=np.int64).T[:, rows]
     quoted = days.astype("datetime64[M]").astype(np.int64) + 12 * 1970
     today = quoted // 12
     decade = today - (today - year) % 10  # the latest year that ends in the digit

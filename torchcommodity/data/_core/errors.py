@@ -30,6 +30,7 @@ class Finding:
     | compressed without ending | a file that is compressed but not named so |
     | ending without compression | a file that is named as compressed but is not |
     | ignored column | a column that is neither date, symbol, price, unit nor source |
+    | no price | a column whose numbers are no prices: flags, changes, volumes; or a settlement where there is none |
     | ignored line | a note below the table |
     | encoding | text that is not UTF-8 |
     | snapshots | several rows of one day, in a layout of snapshots such as pysystemtrade's |
@@ -78,7 +79,8 @@ class Finding:
     count: int = 1
 
     def __str__(self) -> str:
-        words = [self.kind, self.symbol, self.date, f"line {self.line}" if self.line else ""]
+        line = "" if not self.line else str(self.line) if self.kind.endswith("line") else f"line {self.line}"
+        words = [self.kind, self.symbol, self.date, line]
         times = f", {self.count:,} times" if self.count > 1 else ""
         return f"{' '.join(filter(None, words))}: {self.value}{times} ({self.treatment})"
 
@@ -86,6 +88,7 @@ class Finding:
 TREATMENTS = {
     "origin not stated": "kept; a column source, publisher= or --publisher states it",
     "ignored column": "dropped",
+    "no price": "dropped; column= or --column reads it",
     "ignored line": "dropped",
     "encoding": "read as Windows-1252",
     "snapshots": "the last of each day is the price",

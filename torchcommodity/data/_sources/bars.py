@@ -12,8 +12,9 @@ from typing_extensions import Unpack
 
 from torchcommodity.data._core.errors import DataError
 from torchcommodity.data._sources.build import assemble, build_grid, to_matrix
+from torchcommodity.data._sources.names import field_names
 from torchcommodity.data._sources.read_arguments import ReadArguments, ReadOptions, unpack_keywords
-from torchcommodity.data._sources.roles import assign_roles, field_names
+from torchcommodity.data._sources.roles import assign_roles
 from torchcommodity.data._sources.tables.open_table import open_frame, open_table
 
 MULTIPLES = {"K": "e3", "M": "e6", "B": "e9"}  # of volumes such as 183.40K

@@ -8,88 +8,101 @@ from torchcommodity._choices import DateOrder
 from torchcommodity.data._core.errors import DataError
 
 
+def key(name: str) -> str:
+    """A column name without case, accents, angle brackets, dots and underscores.
+
+    >>> key("<TICKER>"), key("Adj_Close"), key("Clôture"), key("Vol."), key("시가")
+    ('ticker', 'adj close', 'cloture', 'vol', '시가')
+    """
+    letters = unicodedata.normalize("NFKD", name.strip().strip("<>"))
+    plain = "".join(letter for letter in letters if not unicodedata.combining(letter))
+    return unicodedata.normalize("NFC", re.sub(r"[\s_.]+", " ", plain.lower()).strip())
+
+
 def _words(text: str) -> tuple[str, ...]:
-    return tuple(word.strip() for word in text.split(","))
+    return tuple(map(key, text.split(",")))
 
 
 DATE_COLUMNS = _words(
     "date, datetime, timestamp, ds, observation date, ts event, trading day, tradingday, trade date, tradedate,"
     "date time, business date, price date, as of date, window start, exchange date, dates,"
-    "datum, fecha, 日期, 日付"
+    "datum, fecha, 日期, 日付, 交易日期, 交易日, 날짜, 일자, 일시, дата, tarih, tanggal, ngày, rptdt"
 )
 PERIOD_COLUMNS = _words(  # hold dates where no column above is there
     "time, day, dt, index, period, month, as of, gmt time, local time, data, jour, tag, dia, giorno, monat, mois, mes,"
     "mese, maand"
 )
 DATES = (*DATE_COLUMNS, *PERIOD_COLUMNS)
-SYMBOLS = _words("symbol, unique id, ticker, id")
+SYMBOLS = _words("symbol, unique id, ticker, id, 종목코드, 品种代码, 证券代码")
 OTHER_SYMBOLS = _words(
     "contract, instrument, series, series id, product, commodity, asset, code, name, root, market, ric, tradingsymbol,"
     "contract code, raw symbol, secid, hub, price hub, simbolo, symbole, rohstoff, produkt, producto, produit,"
-    "prodotto, instrument id"
+    "prodotto, instrument id, 品种, 商品名称, 商品, 契約, 契约, 종목명, товар, тикер"
 )
-SETTLES = _words("settle, settlement, settlement price, settle price, settlementprice, px settle")
+SETTLES = _words(
+    "settle, settlement, settlement price, settle price, settlementprice, px settle, 结算价, 今结算, 結算價, 清算値,"
+    "정산가, 정산가격"
+)
 CLOSES = _words(
     "close, closing price, close price, last, latest, last price, px last, px close, zuletzt, schluss, schlusskurs,"
     "cierre, ultimo, cloture, dernier, chiusura, fechamento, slot, slotkoers, laatst, zamkniecie, close/last, trdprc 1,"
-    "收盘, 收盘价, 終値"
+    "收盘, 收盘价, 今收盘, 最新价, 收盤價, 收盤, 終値, 종가, 현재가, закрытие, цена закрытия, kapan\u0131s,"
+    "simdi, ostatnio, kurs zamknięcia, terakhir, penutupan, lần cuối, závěr, záró"
 )
 VALUES = _words(
-    "price, value, y, preis, kurs, wert, precio, valor, prix, cours, valeur, prezzo, valore, preco, prijs, koers,waarde"
+    "price, value, y, preis, kurs, wert, precio, valor, prix, cours, valeur, prezzo, valore, preco, prijs, koers,"
+    "waarde, 价格, 價格, 가격, цена, fiyat, harga, cena"
 )
 CONTRACTS = _words(
     "contract, contract code, contract month, delivery, delivery month, delivery date, expiry, expiry date, expiration,"
-    "expiration date, maturity, maturity date"
+    "expiration date, maturity, maturity date, 合约, 合约代码, 合约名称, 交割月份, 到期月份(週別), 到期月份"
 )
 ADJUSTED = _words("adj close, adjusted close, adjusted, adj close price")
 PRICES = (*SETTLES, *CLOSES, *VALUES)  # by preference in bars
 OPENS = _words(
     "open, opening price, px open, offen, eroffnung, eroffn, eroffnungskurs, apertura, ouverture, openen,"
-    "ouv, abertura, erster, otwarcie, open prc, 开盘, 开盘价, 始値"
+    "ouv, abertura, erster, otwarcie, open prc, 开盘, 开盘价, 今开盘, 開盤價, 開盤,"
+    "始値, 시가, 시작가, откр, открытие, ac\u0131l\u0131s, pembukaan, nyitó"
 )
 HIGHS = _words(
     "high, day high, px high, hoch, hochst, maximo, maxima, max, plus haut, haut, massimo, hoog, najwyzszy, high 1,"
-    "最高, 最高价, 高値"
+    "最高, 最高价, 最高價, 高, 高値, 고가, 최고가, макс, максимум, yüksek, tertinggi"
 )
 LOWS = _words(
-    "low, day low, px low, tief, tiefst, minimo, minima, min, plus bas, bas, laag, najnizszy, low 1, 最低, 最低价, 安値"
+    "low, day low, px low, tief, tiefst, minimo, minima, min, plus bas, bas, laag, najnizszy, low 1, 最低, 最低价, "
+    "最低價, 低, 安値, 저가, 최저가, мин, минимум, düşük, terendah, thấp"
 )
 VOLUMES = _words(
     "volume, vol, total volume, px volume, volumen, volumes, umsatz, tick volume, wolumen, stucke, stuecke, acvol uns,"
-    "成交量, 出来高"
+    "成交量, 交易量, 成交手数, 出来高, 거래량, объём, hac, hacim, wol, khối lượng"
 )
 INTERESTS = _words(
-    "open interest, openint, open int, oi, openinterest, previous day open interest, prev day open interest"
+    "open interest, openint, open int, oi, openinterest, previous day open interest, prev day open interest,"
+    "持仓量, 持仓, 空盘量, 未沖銷契約數, 未平仓量, 取組高, 미결제약정"
 )
 FIELDS = frozenset((*PRICES, *ADJUSTED, *OPENS, *HIGHS, *LOWS, *VOLUMES, *INTERESTS)) | {
     "dividends", "stock splits", "capital gains", "mid", "bid", "ask", "vwap", "change",
 }  # fmt: skip
 
+_AMOUNTS = "inventor(y|ies)|stocks?|production|consumption|imports?|exports?|demand|supply"
 _NEVER = re.compile(
     r"(.* )?(volume|vol|volumen|open ?int(erest)?|contract|expiry|expiration|expiry date|returns?|id)|"
     r"(.* )?%? ?(chg|change|var|variation|veranderung) ?%?|\+/- ?%?|oi|dividends|stock splits|capital gains|"
     r"rtype|currency|unit|units|source|exchange|per|time|isin|cusip|figi|sedol|delivery month|maturity|nth|"
     r"trades|transactions|count|row|no|nr|number|wave|bid|ask|mid|vwap|open|high|low|year|month|week|weekday|quarter|"
     r"security name|name|description|"
-    r"(.* )?(size|weight|rank|position|factor|turnover|inventor(y|ies)|stocks?|production|consumption|"
-    r"imports?|exports?|volatility|temperature|signal|label|flag|z ?score|split|ret|returns?|dte|hour|minute)|"
+    rf"(.* )?(size|weight|rank|positions?|factor|turnover|{_AMOUNTS}|volatility|temperature|signal|label|flag|"
+    r"z ?score|split|ret|returns?|dte|hour|minute|diff|difference|delta|deviation|lag ?[0-9]*|dummy|holiday)|"
+    rf"({_AMOUNTS}) (?!.*(price|close|settle)).+|(event|dummy|noncomm|nonrept) .+|(.* )?positions? .+|"
+    r"pre (settle|close|settlement)|prev(ious)? (settle|close|settlement)|open interest .+|"
+    r"成交额|成交金额|振幅|涨跌.*|漲跌.*|换手率|前结算|昨结算|昨收盘?|거래대금|등락.*|전일대비|изм.*|fark ?%?|"
+    r"zmiana ?%?|perubahan ?%?|% thay doi|변동 ?%|"
     r"(sma|ema|ma|wma|rsi|macd|atr|std|vol|roc|momentum) ?[0-9]*|(is|has|log|days to|lag) .+|"
     r"code|conid|permno|day|total|sum|average|mean|comments?|notes?|remarks?|status|(.* )?rigs|rig count|"
     r"hub id|latitude|longitude"
 )
 
 _PARTS = frozenset((*OPENS, *HIGHS, *LOWS, *VOLUMES, *INTERESTS))  # of bars
-
-
-def key(name: str) -> str:
-    """A column name without case, accents, angle brackets, dots and underscores.
-
-    >>> key("<TICKER>"), key("Adj_Close"), key("Clôture"), key("Vol.")
-    ('ticker', 'adj close', 'cloture', 'vol')
-    """
-    letters = unicodedata.normalize("NFKD", name.strip().strip("<>"))
-    plain = "".join(letter for letter in letters if not unicodedata.combining(letter))
-    return re.sub(r"[\s_.]+", " ", plain.lower()).strip()
 
 
 def is_never_price(name: str) -> bool:
@@ -150,13 +163,12 @@ def _columns(*names: str) -> tuple[frozenset[str], ...]:
 FORMATS = (
     Format(
         "yfinance", "Yahoo Finance through yfinance", "Price,Close,High,Low,Open,Volume / Ticker,CL=F,… / Date,,…",
-        _columns("date,open,high,low,close,adj close", "date,open,high,low,close,dividends"),
-        prices=("close",),
+        _columns("date,open,high,low,close,adj close,volume", "date,open,high,low,close,volume,dividends,stock splits"),
     ),
     Format(
         "databento", "Databento, schema ohlcv-1d", "ts_event,rtype,publisher_id,instrument_id,open,…,volume,symbol",
         _columns("ts event,open,high,low,close", "instrument id,publisher id,open,high,low,close"),
-        prices=("close",), date="ts event",
+        date="ts event",
     ),
     Format("contracts", "prices by contract, joined to the front month", "date,contract,settle,volume,open_interest"),
     Format(
@@ -170,37 +182,40 @@ FORMATS = (
     ),
     Format(
         "stooq-bulk", "Stooq, daily ASCII database", "<TICKER>,<PER>,<DATE>,<TIME>,<OPEN>,…,<CLOSE>,<VOL>,<OPENINT>",
-        _columns("ticker,per,date,open,high,low,close"),
-        prices=("close",), date="date", symbol="ticker",
+        _columns("ticker,per,date,time,open,high,low,close,vol"),
+        date="date", symbol="ticker",
     ),
     Format(
         "nasdaq-data-link", "Nasdaq Data Link (Quandl)",
         "Date,Open,High,Low,Last,Change,Settle,Volume,Previous Day Open Interest",
-        _columns("date,settle,previous day open interest", "date,open,high,low,settle,change"),
-        prices=("settle",), file_name=r"(?:CHRIS[-_/])?(.+)",
+        _columns("date,open,high,low,settle,volume,previous day open interest"),
+        file_name=r"(?:CHRIS[-_/])?(.+)",
     ),
     Format(
         "investing", "Investing.com, historical data", '"Date","Price","Open","High","Low","Vol.","Change %"',
-        _columns("date,price,open,high,low,change %", "datum,zuletzt,hoch,tief"),
-        prices=("price", "zuletzt"), file_name=r"(.+?)(?: Historical Data| Historische Daten)(?: ?\(\d+\))?",
+        _columns("date,price,open,high,low,vol,change %", "datum,zuletzt,eroffn,hoch,tief,vol,+/- %"),
+        file_name=r"(.+?)(?: Historical Data| Historische Daten)(?: ?\(\d+\))?",
     ),
     Format(
         "barchart", "Barchart, historical prices", "Time,Open,High,Low,Last,Change,%Chg,Volume",
-        _columns("time,open,high,low,last", "time,open,high,low,latest", "tradingday,open,high,low,close"),
-        prices=("last", "latest", "close"), date="tradingday", date_order="mdy",
+        _columns(
+            "time,open,high,low,last,change,%chg,volume", "time,open,high,low,latest,change,%change,volume",
+            "symbol,timestamp,tradingday,open,high,low,close,volume",
+        ),
+        date="tradingday", date_order="mdy",
         file_name=r"(\w+?)_.*(?:price-history|historical-data).*",
     ),
     Format(
         "norgate", "Norgate Data", "Date,Open,High,Low,Close,Volume,Open Interest,Delivery Month",
-        _columns("date,open,high,low,close,volume,open interest"), prices=("close",),
+        _columns("date,open,high,low,close,volume,open interest,delivery month"),
     ),
     Format(
         "bloomberg", "Bloomberg, historical data of Excel", "Dates,PX_LAST (tickers above, for several)",
-        _columns("dates,px last"), prices=("px settle", "px last"),
+        _columns("dates,px last"),
     ),
     Format(
         "refinitiv", "Refinitiv (LSEG), get_history", "Date,TRDPRC_1,HIGH_1,LOW_1,ACVOL_UNS,OPEN_PRC,SETTLE",
-        _columns("trdprc 1,high 1,low 1"), prices=("settle", "trdprc 1"),
+        _columns("trdprc 1,high 1,low 1"),
     ),
     Format(
         "eia-api", "EIA, API v2", "period,product,…,series,series-description,value,units",

@@ -16,12 +16,18 @@ class TableArguments(TypedDict, total=False):
 
     Args:
         column: name of the column of prices (`to_covariates`: of values); default: found by its name and cells.
+        symbol: name of the column of symbols; default: likewise.
+        contract: name of the column of contracts, such as CLZ24, or of delivery months; default: likewise.
+        date: name of the column of dates; default: likewise.
         decimal: the decimal mark, "." or ","; default: as the numbers prove.
         date_order: order of year, month and day in dates such as 03/04/2020: "ymd", "dmy" or "mdy"; default: as the
             dates prove.
     """
 
     column: str | None
+    symbol: str | None
+    contract: str | None
+    date: str | None
     decimal: DecimalMark | None
     date_order: DateOrder | None
 
@@ -47,6 +53,9 @@ class ReadOptions:
     """
 
     column: str | None = None
+    symbol: str | None = None
+    contract: str | None = None
+    date: str | None = None
     decimal: DecimalMark | None = None
     date_order: DateOrder | None = None
     format: str | None = None

@@ -75,10 +75,13 @@ def _style(example: str, pattern: str, time: str = _TIME) -> Style:
 
 STYLES = (
     _style("2020-04-20", r"(?P<y>[0-9]{4})(?P<mark>[-/.])(?P<m>[0-9]{1,2})(?P=mark)(?P<d>[0-9]{1,2})"),
+    _style("2020. 4. 20", r"(?P<y>[0-9]{4})(?P<mark>[-/.]) (?P<m>[0-9]{1,2})(?P=mark) (?P<d>[0-9]{1,2})\.?", ""),
     _style("20200420", r"(?P<y>[12][0-9]{3})(?P<m>[0-9]{2})(?P<d>[0-9]{2})"),
     _style("2020-04", r"(?P<y>[12][0-9]{3})(?:[-/]?(?P<m>0[1-9]|1[0-2])|M(?P<m1>0?[1-9]|1[0-2]))", ""),
     _style("20.04.2020", r"(?P<d>[0-9]{1,2})\.(?P<m>[0-9]{1,2})\.(?P<y>[0-9]{4}|[0-9]{2})"),
     _style("2020年4月20日", r"(?P<y>[0-9]{4})年(?P<m>[0-9]{1,2})月(?P<d>[0-9]{1,2})日", ""),
+    _style("2020년 4월 20일", r"(?P<y>[0-9]{4})년 ?(?P<m>[0-9]{1,2})월 ?(?P<d>[0-9]{1,2})일", ""),
+    _style("113/04/20", r"(?P<y>1[0-9]{2})(?P<mark>[-/.])(?P<m>[0-9]{1,2})(?P=mark)(?P<d>[0-9]{1,2})", ""),
     _style("20/04/2020", r"(?P<a>[0-9]{1,2})(?P<mark>[-/])(?P<b>[0-9]{1,2})(?P=mark)(?P<y>[0-9]{4}|[0-9]{2})"),
     _style("20-Apr-2020", _DAY_NAME + r"(?P<d>[0-9]{1,2})\.?[ /-]*" + _NAME + r"\.?,?[ /-]*(?P<y>[0-9]{2}|[0-9]{4})"),
     _style("Apr 20, 2020", _DAY_NAME + _NAME + r"\.? (?P<d>[0-9]{1,2}),? +(?P<y>[0-9]{4})"),
@@ -245,6 +248,7 @@ def _moments(parts: Mapping[str, list[str]], order: str | None) -> tuple[Array, 
 
     year = number("y")
     year += np.where([len(text) == 2 for text in parts["y"]], np.where(year > 68, 1900, 2000), 0)  # as POSIX reads them
+    year += np.where([len(text) == 3 for text in parts["y"]], 1911, 0)  # of the Republic of China, as in Taiwan
     month, day = number("m") + number("m1"), number("d", 1)
     if "name" in parts:
         month = np.array([month_number(name) for name in parts["name"]])

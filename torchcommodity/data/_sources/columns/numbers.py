@@ -20,6 +20,7 @@ _PLAIN = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _GROUPED = re.compile(  # with thousands in groups of three, of one separator
     rf"[+-]?(?:[0-9]{{1,3}}(?:([,{SPACES}])[0-9]{{3}})(?:\1[0-9]{{3}})*|[0-9]*)(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?"
 )
+_INDIAN = re.compile(r"[+-]?[0-9]{1,2}(?:,[0-9]{2})+,[0-9]{3}(?:\.[0-9]*)?")  # 1,03,824.00: lakhs and crores
 _MARKED = re.compile(rf"[+-]?[0-9.,{SPACES}]+(?:[eE][+-]?[0-9]+)?")
 _DIGITS = rf"[+-]?[0-9.,{SPACES}]*[0-9][0-9.,]*"
 _SIGN = "[$€£¥]|USD|EUR|GBP|JPY|CNY|CHF|AUD|CAD|INR|BRL|RUB"
@@ -52,6 +53,8 @@ def to_number(text: str, mark: str = "") -> float:
 
     >>> to_number("1.234,50", ","), to_number("1 234", "."), to_number("(37.63)", "."), to_number("1 234")
     (1234.5, 1234.0, -37.63, inf)
+    >>> to_number("1,03,824.00", ".")  # lakhs
+    103824.0
     """
     cell = text.strip()
     plain = _swap_marks(cell) if mark == "," else cell
@@ -62,6 +65,15 @@ def to_number(text: str, mark: str = "") -> float:
         return _NAN
     number = _without_separators(cell, mark) if mark else None
     return _INF if number is None else to_number(number)
+
+
+def is_number_text(text: str) -> bool:
+    """Whether a cell is a number with one of the decimal marks, or a time of day.
+
+    >>> is_number_text("2.073,40"), is_number_text("16.06.2025"), is_number_text("09:30")
+    (True, False, True)
+    """
+    return bool(re.fullmatch("[0-9]+:[0-9:.]+", text)) or any(to_number(text, mark) != _INF for mark in ".,")
 
 
 def to_numbers(cells: Sequence[str], mark: str = "") -> Array:
@@ -195,6 +207,8 @@ def _signed(cell: str) -> str:
 
 def _without_separators(cell: str, mark: str) -> str | None:
     """A number with this decimal mark as one with a decimal point and no separators; None for other text."""
+    if mark == "." and _INDIAN.fullmatch(cell):
+        return cell.replace(",", "")
     match = _GROUPED.fullmatch(_swap_marks(cell) if mark == "," else cell)
     return None if match is None else match[0].replace(match[1] or "\0", "")
 

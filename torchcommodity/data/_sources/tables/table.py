@@ -1,22 +1,24 @@
 """`Table`: what every reader returns: columns, where they come from, and their conversion with errors in words."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from torchcommodity.data._core.calendar import calendar_years
-from torchcommodity.data._core.errors import DataError, Finding
+from torchcommodity.data._core.errors import DataError, Finding, summarize_names
 from torchcommodity.data._core.prices import Array, expected_range, overflows
 from torchcommodity.data._core.provenance import NOT_STATED, printable
 from torchcommodity.data._sources.columns.dates import FIRST_YEAR, LAST_YEAR, Style, find_style, parse_dates
 from torchcommodity.data._sources.columns.numbers import (
+    MISSING,
     Parsed,
     decimal_proofs,
     grouped_by_points,
     has_comma,
+    is_number_text,
     parse_prices,
     without_currency,
 )
@@ -95,13 +97,16 @@ class Column:
         """Whether the cells are dates; text that may be a number, and numbers, are only if their name says so."""
         if self.is_time:
             return True
-        may_be_numbers = self.is_number or all(map(_NUMBER.fullmatch, self.sample))
-        return self.style is not None and (by_name or not may_be_numbers)
+        if self.style is None or by_name:
+            return self.style is not None
+        # 16.06.2025 is a number in no country
+        return not self.is_number and not all(is_number_text(text) for text in self.sample)
 
     @cached_property
     def holds_names(self) -> bool:
-        """Whether the cells are names: none of the first ones is a number."""
-        return bool(self.sample) and not any(map(_NUMBER.fullmatch, self.sample))
+        """Whether the cells are names: none of the first ones is a number or stands for a missing one."""
+        filled = [text for text in self.sample if text.lower() not in MISSING]
+        return bool(filled) and not any(map(_NUMBER.fullmatch, filled))
 
     @cached_property
     def integers(self) -> Array | None:
@@ -128,6 +133,15 @@ class Column:
             if bool(((year >= 1900) & (year <= 2200) & (month <= 12) & (day <= 31)).all()):
                 return True
         return False
+
+    @property
+    def holds_days(self) -> bool:
+        """Whether all cells are integers such as 20240304, days of the calendar."""
+        if self.integers is None or not self.integers.size or len(self.integers) < len(self):
+            return False
+        if not ((self.integers >= 19_000_101) & (self.integers <= 22_001_231)).all():
+            return False
+        return not self.times().bad.any()
 
     @cached_property
     def amounts(self) -> list[str]:
@@ -256,6 +270,19 @@ class Table:
         names = [self.columns[n].name for n in columns] if names is None else names
         selected = tuple(replace(self.columns[n], name=name) for n, name in zip(columns, names))
         return replace(self, columns=selected, levels=())
+
+    def find(self, name: str, option: str, *, by: Callable[[str], str] = str) -> int:
+        """The number of the column that an option names: exactly, or else `by` what names have in common.
+
+        Raises:
+            DataError: no such column, or several.
+        """
+        exact = [n for n, label in enumerate(self.names) if label == name.strip()]
+        matches = exact or [n for n, label in enumerate(self.names) if by(label) == by(name)]
+        if len(matches) != 1:
+            got = summarize_names((label or "''" for label in self.names), limit=12)
+            raise DataError(f"{self.header}: expected a column named {name!r} (--{option}, {option}=); got {got}")
+        return matches[0]
 
     def texts(self, column: Column | None) -> list[str]:
         """The texts `(R,)` of a column, "" = missing; all "" for an optional column that the table does not have."""
