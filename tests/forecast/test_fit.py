@@ -79,7 +79,7 @@ def test_fit_takes_frames_and_paths(panel: Panel, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("prices", [np.ones((600, 2)), [1.0, 2.0], {"WTI": [1.0]}, None, torch.ones(600, 2)])
 def test_fit_rejects_other_types(prices: object) -> None:
-    with pytest.raises(TypeError, match=r"fit: prices must be a Panel, a pandas or polars DataFrame, .*; got "):
+    with pytest.raises(TypeError, match=r"fit: prices must be a Panel, Bars, a pandas or polars DataFrame, .*; got "):
         forecast.fit(prices)
 
 

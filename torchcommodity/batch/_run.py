@@ -21,8 +21,9 @@ from torchcommodity.batch._ray import RANGE_ROWS, forecast_on_ray
 from torchcommodity.batch._results import Results, Run
 from torchcommodity.batch._sources import PanelTable, is_panel_table, local_panels, open_source
 from torchcommodity.data import Panel, to_panel, utc_now
-from torchcommodity.export import Artifact
+from torchcommodity.export import Artifact, Metadata, panel_inputs
 from torchcommodity.forecast import Forecaster, align_panel
+from torchcommodity.opkit import MetadataTensor
 from torchcommodity.opkit.arguments import operation
 from torchcommodity.training import ExecutorName, one_thread
 
@@ -115,7 +116,8 @@ def run(
         if not is_panel_table(panels):
             with operation("batch"):
                 panel, metadata = to_panel(source), artifact.metadata
-            panels = align_panel(panel, metadata.symbols, metadata.contracts, metadata.frequency, metadata.references)
+            panel = align_panel(panel, metadata.symbols, metadata.contracts, metadata.frequency, metadata.references)
+            panels = _all_columns(panel, metadata)
         with _readable_errors(source):
             table = open_source(connection, panels, source)
         new = _new_run(artifact, table, part)
@@ -142,6 +144,14 @@ def run(
             table.check_unchanged()
             connection.close()  # the table may be in the file of the results
             return Summary(partial.publish(), False)
+
+
+def _all_columns(panel: Panel, metadata: Metadata) -> Panel:
+    """The columns of an artifact as symbols: those of an aligned panel, its references and its bars."""
+    (prices,), _ = panel_inputs(metadata, panel)
+    C = len(metadata.columns)
+    provenance = (*panel.provenance, *panel.provenance[:1] * (C - len(panel.symbols)))
+    return Panel(MetadataTensor(prices), panel.dates, metadata.columns, ("",) * C, provenance)
 
 
 def _new_run(artifact: Artifact, table: PanelTable, shard: Shard) -> Run:

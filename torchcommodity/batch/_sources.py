@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-import torch
 
 from torchcommodity.batch._duckdb import sql_name, sql_text
 from torchcommodity.data import LongFormat, Panel, local_copy, parse_table_name, public_address, summarize_names
@@ -113,9 +112,6 @@ def open_source(connection: Any, source: str | os.PathLike[str] | Panel, address
 
 def _open_panel(connection: Any, panel: Panel) -> PanelTable:
     symbols, values = panel.symbols, panel.values.plain()
-    if panel.references is not None:
-        symbols += panel.references.symbols
-        values = torch.cat([values, panel.references.values.plain()], 1)
     T, N = values.shape
     prices = values.numpy()
     digest = hashlib.sha256(repr((symbols, panel.dates.tolist())).encode() + prices.tobytes())

@@ -69,7 +69,9 @@ def optimize(
     check_output_folder(out, FILES)
     forecaster = _fitted(model, panel, config, first_year, seed)
     panel = forecaster.align_panel(panel)
-    inputs = model_inputs(panel, forecaster.horizons[-1], references=forecaster.references)
+    inputs = model_inputs(
+        panel, forecaster.horizons[-1], references=forecaster.references, bars=forecaster.model.har.config.bars
+    )
     start = sum(1 for date in panel.dates if int(str(date)[:4]) < first_year)
     with output.progress_bar(screen, "Optimizing") as progress:
         variants = library.pipeline(

@@ -123,7 +123,9 @@ def _fitted_model(path: Path, prices: NewPrices, rows: int, batch: int) -> "tupl
         check_no_extra_terms(forecaster.model.har.config, "profile a forecaster fitted without them")
     symbols = None if forecaster.references else ",".join(forecaster.symbols)
     panel = forecaster.align_panel(prices.read(symbols))
-    inputs = model_inputs(panel, forecaster.horizons[-1], references=forecaster.references)
+    inputs = model_inputs(
+        panel, forecaster.horizons[-1], references=forecaster.references, bars=forecaster.model.har.config.bars
+    )
     return forecaster, [benchmark_inputs(inputs, rows, batch, forecaster.horizons[-1])]
 
 

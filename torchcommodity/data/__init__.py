@@ -51,6 +51,11 @@ if TYPE_CHECKING:
     from torchcommodity.data._core.provenance import printable as printable
     from torchcommodity.data._core.provenance import symbol_problem as symbol_problem
     from torchcommodity.data._core.provenance import utc_now as utc_now
+    from torchcommodity.data._core.ranges import MIN_RANGE_SHARE as MIN_RANGE_SHARE
+    from torchcommodity.data._core.ranges import bar_columns as bar_columns
+    from torchcommodity.data._core.ranges import range_findings as range_findings
+    from torchcommodity.data._core.ranges import range_share as range_share
+    from torchcommodity.data._core.ranges import usable_ranges as usable_ranges
     from torchcommodity.data._core.rolls import roll_days as roll_days
     from torchcommodity.data._core.rolls import roll_months as roll_months
     from torchcommodity.data._core.splits import Split as Split
@@ -142,6 +147,7 @@ _MODULES = {
     "_core.panel": ["Panel"],
     "_core.prices": ["expected_range", "overflows"],
     "_core.provenance": ["NOT_STATED", "Provenance", "equity_indices", "printable", "symbol_problem", "utc_now"],
+    "_core.ranges": ["MIN_RANGE_SHARE", "bar_columns", "range_findings", "range_share", "usable_ranges"],
     "_core.rolls": ["roll_days", "roll_months"],
     "_core.splits": ["Split", "hold_out", "walk_forward"],
     "_core.synthetic": ["SYNTHETIC", "SyntheticTensor", "check_not_synthetic", "is_synthetic", "synthetic_symbol"],

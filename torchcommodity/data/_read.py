@@ -26,6 +26,7 @@ from torchcommodity.data._core.curve import Curve
 from torchcommodity.data._core.errors import DataError, summarize_names
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.provenance import NOT_STATED, Provenance, check_several, drop_origin_findings
+from torchcommodity.data._sources.bars import Bars, add_bars, panel_of_bars
 from torchcommodity.data._sources.build import apply_records, assemble, build_grid
 from torchcommodity.data._sources.embedded import embedded, embedded_symbols
 from torchcommodity.data._sources.publishers import eia, eia_curve, fred
@@ -81,6 +82,7 @@ def read(
 
     - **column**: in bars the settlement, else the close; otherwise the only column that is a price. Where several
       could be meant, all are listed and none is taken.
+    - **bars**: open, high and low, where the source has all of them, are `Panel.bars`.
     - **symbol**: the symbol column; else the name of the price column; where that is a word such as `Close`, the name
       of the file.
     - **dates**: in any one style. Dots mean day first. Slashes and dashes mean what a part above 12 in any row says; a
@@ -173,6 +175,7 @@ def to_panel(
     | type | rule |
     |---|---|
     | `Panel` | unchanged |
+    | `Bars` | closes, with open, high and low |
     | pandas DataFrame | a wide table: dates as index or column, one column per symbol; bars as yfinance returns them |
     | | a long table: a date, a symbol and a price column |
     | pandas Series | prices by date; its name is the symbol |
@@ -213,13 +216,15 @@ def to_panel(
             panel = read(prices, **arguments)
         except DataError as error:
             raise DataError(f"{current_operation()}: {error}") from None
+    elif isinstance(prices, Bars):
+        panel = panel_of_bars(prices)
     elif (table := open_frame(prices, current_operation())) is not None:
         panel = panel_of_table(table, ReadOptions(**arguments))
     else:
         kind = type(prices)
         name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
         raise TypeError(
-            f"{current_operation()}: prices must be a Panel, a pandas or polars DataFrame, a Series, a DuckDB "
+            f"{current_operation()}: prices must be a Panel, Bars, a pandas or polars DataFrame, a Series, a DuckDB "
             f"relation, an Arrow table or a path; got {name}; make a DataFrame of it, with its dates as index"
         )
     if units is not None:
@@ -303,11 +308,14 @@ def panel_of_table(table: Table, options: ReadOptions) -> Panel:
     """The panel of a table of prices: by contract, wide or long."""
     if (panel := panel_of_contracts(table, options)) is not None:
         return panel
-    grid = build_grid(assign_roles(table, options), options)
+    reading = assign_roles(table, options)
+    grid = build_grid(reading, options)
     if table.kind == "DataFrame":  # its prices are what can be checked
         origin = replace(grid.origin, sha256=hashlib.sha256(grid.values.tobytes()).hexdigest())
-        return assemble(replace(grid, origin=origin), drop_empty=False)
-    return apply_records(assemble(grid), table.records)
+        panel = assemble(replace(grid, origin=origin), drop_empty=False)
+    else:
+        panel = apply_records(assemble(grid), table.records)
+    return add_bars(panel, table, options, reading)
 
 
 def read_curve(source: Any) -> Curve:

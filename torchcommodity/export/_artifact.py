@@ -34,7 +34,7 @@ from torchcommodity.forecast import (
 )
 from torchcommodity.models import ModelInputs
 from torchcommodity.opkit.arguments import current_operation, operation
-from torchcommodity.training import one_thread, reference_prices, resolve_device
+from torchcommodity.training import one_thread, panel_bars, reference_prices, resolve_device
 
 ZIP_MAGIC = b"PK\x03\x04"
 
@@ -127,8 +127,9 @@ class Artifact:
         """Quantiles (B, H, N, Q) float64 of the cumulative log-return after the last row.
 
         Args:
-            prices: (B, T, N + R) float64, the columns of `metadata.columns`: symbols in `metadata.units`, then
-                references. NaN is missing; zero and negative prices count as missing, as in training.
+            prices: (B, T, C) float64, the columns of `metadata.columns`: symbols in `metadata.units`, references, and
+                open, high and low of `metadata.ranges`. NaN is missing; zero and negative prices count as missing, as
+                in training. A row without a bar counts with its close.
             days: (B, T) int64, days since 1970-01-01, strictly increasing along T; rows are trading days.
 
         A symbol with at most `metadata.warmup` positive prices is NaN. The forecast starts from its last positive
@@ -170,7 +171,7 @@ class Artifact:
             log_returns = self(*panel_inputs(metadata, panel))[0]
         except ValueError as error:
             raise ValueError(f"predict: {error}") from None
-        findings = (*compare_with_training(panel, metadata.training_prices), *input_findings(panel))
+        findings = (*compare_with_training(panel, metadata.training_prices), *input_findings(panel, metadata.ranges))
         panel = replace(panel, findings=(*panel.findings, *findings))
         return Forecast.from_log_returns(panel, metadata.horizons, metadata.levels, log_returns)
 
@@ -215,11 +216,14 @@ class Artifact:
         return self.metadata.symbols
 
 
-def panel_inputs(metadata: Metadata, panel: Panel) -> tuple[Tensor, Tensor]:  # (1, T, N + R), (1, T)
-    """Arguments of an artifact from an aligned panel: prices of symbols and references, and days."""
+def panel_inputs(metadata: Metadata, panel: Panel) -> tuple[Tensor, Tensor]:  # (1, T, C), (1, T)
+    """Arguments of an artifact from an aligned panel: prices of symbols and references, bars, and days."""
     prices = panel.values.plain().detach()
     if metadata.references:
         prices = torch.cat([prices, reference_prices(panel, metadata.references)], 1)
+    if metadata.ranges:
+        own = [metadata.symbols.index(symbol) for symbol in metadata.ranges]
+        prices = torch.cat([prices, panel_bars(panel)[:, own].flatten(1)], 1)
     return prices[None], torch.from_numpy(panel.dates.astype(np.int64))[None]
 
 
@@ -228,12 +232,19 @@ def panel_location(metadata: Metadata, panel: Panel) -> Location | None:
     if metadata.location is None:
         return None
     (prices,), (days,) = panel_inputs(metadata, panel)
-    symbols, references = prices.tensor_split([len(metadata.symbols)], dim=1)
+    N, R = len(metadata.symbols), len(metadata.references)
+    symbols, references, _ = prices.tensor_split([N, N + R], dim=1)
     rolls = None
     if any(metadata.contracts):  # those of the graph
         rolls = RollMonths(metadata.contracts, metadata.horizons[-1])(days[None])[0]
-    inputs = ModelInputs(symbols, rolls, references=references if metadata.references else None, days=days)
-    har = metadata.location.to_har(len(metadata.symbols))
+    har = metadata.location.to_har(N)
+    inputs = ModelInputs(
+        symbols,
+        rolls,
+        references=references if R else None,
+        days=days,
+        bars=panel_bars(panel, metadata.ranges) if har.config.bars else None,
+    )
     return explain_location(har, inputs, metadata.symbols, metadata.references)
 
 

@@ -11,11 +11,14 @@ from torchcommodity.forecast import Forecaster
 
 
 class RawPriceForecaster(nn.Module):
-    """The forecaster's model with its roll months: prices (B, T, N + R) and days (B, T) to quantiles (B, H, N, Q).
+    """The forecaster's model with its roll months: prices (B, T, C) and days (B, T) to quantiles (B, H, N, Q).
 
-    The columns are the N symbols of the forecaster, then its R references.
+    The columns are the N symbols of the forecaster, its R references, and the bars of its ranges, see
+    `Metadata.columns`.
     The result equals that of `forecast.predict` bit for bit, because both call the same model with the same rolls.
     """
+
+    bar_fields: Tensor  # (3 N,) columns of open, high and low of each symbol
 
     def __init__(self, forecaster: Forecaster) -> None:
         super().__init__()
@@ -33,13 +36,25 @@ class RawPriceForecaster(nn.Module):
             )
         self.calendar = RollMonths(forecaster.contracts, forecaster.horizons[-1]) if has_rolls else None
         self.assets, self.references = len(forecaster.symbols), len(forecaster.references)
+        self.columns = self.assets + self.references + 3 * len(forecaster.ranges)
+        fields = torch.full((self.assets, 3), self.columns)  # NaN after the last column
+        first = self.assets + self.references
+        for k, symbol in enumerate(forecaster.ranges):
+            fields[forecaster.symbols.index(symbol)] = first + 3 * k + torch.arange(3)
+        self.has_bars = forecaster.model.har.config.bars
+        self.register_buffer("bar_fields", fields.flatten())
         self.day_range = day_range(calendar_range(forecaster.contracts))
 
-    def forward(self, prices: Tensor, days: Tensor) -> Tensor:  # (B, T, N + R), (B, T) int64 -> (B, H, N, Q)
+    def forward(self, prices: Tensor, days: Tensor) -> Tensor:  # (B, T, C), (B, T) int64 -> (B, H, N, Q)
         first, last = self.day_range
         rolls = None if self.calendar is None else self.calendar(days.clamp(first, last))
-        symbols, references = prices[..., : self.assets], prices[..., self.assets :] if self.references else None
-        quantiles: Tensor = self.model(symbols, rolls, None, None, references, days)
+        N, R = self.assets, self.references
+        symbols, references = prices[..., :N], prices[..., N : N + R] if R else None
+        bars = None
+        if self.has_bars:
+            padded = torch.cat([prices, torch.full_like(prices[..., :1], torch.nan)], -1)
+            bars = padded.index_select(-1, self.bar_fields).unflatten(-1, (N, 3))
+        quantiles: Tensor = self.model(symbols, rolls, None, None, references, days, bars)
         # `Artifact` raises an error for these inputs; a program that calls the graph itself must not get numbers
         valid = (days.diff(dim=1) > 0).all(1) & (days[:, 0] >= first) & (days[:, -1] <= last)
         valid = valid & ~prices.isinf().flatten(1).any(1)
@@ -47,8 +62,7 @@ class RawPriceForecaster(nn.Module):
 
     def sample_inputs(self, batch: int, rows: int) -> tuple[Tensor, Tensor]:
         """Prices of a regular wave, to trace and compare graphs; days from 2020-01-01 on."""
-        columns = self.assets + self.references
-        phase = torch.arange(batch * rows * columns, dtype=torch.double).reshape(batch, rows, columns)
+        phase = torch.arange(batch * rows * self.columns, dtype=torch.double).reshape(batch, rows, self.columns)
         return 50 + 5 * torch.sin(phase), torch.arange(18262, 18262 + rows).repeat(batch, 1)
 
 

@@ -8,7 +8,7 @@ import torch
 
 import torchcommodity
 from torchcommodity._choices import ArtifactFormat
-from torchcommodity.data import Frequency, PriceStatistics
+from torchcommodity.data import Frequency, PriceStatistics, bar_columns
 from torchcommodity.export._location import LocationRecord
 from torchcommodity.export._roll_months import calendar_range, day_range
 from torchcommodity.forecast import Forecaster
@@ -42,7 +42,9 @@ class Metadata:
         frequency: of the prices: what a row is. A file without it is for daily prices.
         training_prices: range, last price and largest move of each symbol in training, to compare later prices with. A
             file of an earlier version has none.
-        references: R names of prices that help to forecast, the last columns of the prices in order.
+        references: R names of prices that help to forecast, the next columns of the prices in order.
+        ranges: symbols with an open, a high and a low, in this order the last columns of the prices: `WTI open`,
+            `WTI high`, `WTI low`.
         location: what `Artifact.location` needs beside the prices. A file of an earlier version has none.
     """
 
@@ -65,11 +67,12 @@ class Metadata:
     training_prices: tuple[PriceStatistics, ...] = ()
     references: tuple[str, ...] = ()
     location: LocationRecord | None = None
+    ranges: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns of the prices: symbols, then references."""
-        return self.symbols + self.references
+        """Names of the columns of the prices: symbols, references, and the bars of `ranges`."""
+        return self.symbols + self.references + bar_columns(self.ranges)
 
     @property
     def min_rows(self) -> int:
@@ -119,6 +122,7 @@ def make_metadata(forecaster: Forecaster, format: ArtifactFormat) -> Metadata:
         training_prices=forecaster.record.prices,
         references=forecaster.references,
         location=LocationRecord.from_har(forecaster.model.har),
+        ranges=forecaster.ranges,
     )
 
 

@@ -31,6 +31,7 @@ from torchcommodity.forecast._forecaster import predict as predict
 from torchcommodity.forecast._forecaster_file import FitRecord as FitRecord
 from torchcommodity.forecast._history import align_panel as align_panel
 from torchcommodity.forecast._history import check_warmup as check_warmup
+from torchcommodity.forecast._history import ended_ranges as ended_ranges
 from torchcommodity.forecast._history import ended_references as ended_references
 from torchcommodity.forecast._history import input_findings as input_findings
 from torchcommodity.forecast._history import last_prices as last_prices
@@ -105,6 +106,7 @@ __all__ = [
     "count_independent",
     "data_hash",
     "diebold_mariano",
+    "ended_ranges",
     "ended_references",
     "explain_location",
     "fan_chart",

@@ -112,7 +112,8 @@ def backtest(
     blocks = _test_blocks(panel.dates, first_year, config.model.har)
     check_past(panel, config.model.har, rows=blocks[0].start)
     extra = covariate_variances(panel, config.model.har, covariates)
-    inputs = model_inputs(panel, config.model.har.horizons[-1], extra, config.model.har.references)
+    har = config.model.har
+    inputs = model_inputs(panel, har.horizons[-1], extra, har.references, har.bars)
     years = [(str(panel.dates[test.start])[:4], test) for test in blocks]
     folds = [
         Fold(inputs.before(part[-1][1].stop), dict(part), config, seed, baselines)

@@ -41,8 +41,8 @@ def cached_fit(
 ) -> tuple[Forecaster, bool]:
     """Fit a forecaster, or load it from the cache; also return whether it was cached.
 
-    The cache key covers prices, dates, symbols, contracts, curve, covariates, settings, seed, torch version and the
-    code of this package. Arguments and errors are those of `fit`.
+    The cache key covers prices, dates, symbols, contracts, curve, bars, covariates, settings, seed, torch version and
+    the code of this package. Arguments and errors are those of `fit`.
     """
     panel = to_panel(prices)
     config = check_config(config, panel)
@@ -191,10 +191,10 @@ def cache_key(panel: Panel, config: FitConfig, seed: int, purpose: str, covariat
 
 
 def data_hash(panel: Panel) -> str:
-    """sha256 of prices, dates, symbols, contracts, averages, curve, deliveries and references, not of provenance."""
+    """sha256 of all that a fit uses of a panel: prices, dates, symbols and the rest, not of provenance."""
     others = [x for x in (panel.averages, panel.curve_of) if any(x)]
     digest = hashlib.sha256(json.dumps([panel.symbols, panel.contracts, *others, *map(str, panel.dates)]).encode())
-    for values in (panel.values, panel.curve):
+    for values in (panel.values, panel.curve, panel.bars):
         if values is not None:
             digest.update(values.plain().numpy().tobytes())
     if panel.deliveries is not None:

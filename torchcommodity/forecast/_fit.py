@@ -113,7 +113,8 @@ def fit(
     check_history(panel, config.model.har)
     check_past(panel, config.model.har, rows=len(panel))
     extra = covariate_variances(panel, config.model.har, covariates)
-    inputs = model_inputs(panel, config.model.har.horizons[-1], extra, config.model.har.references)
+    har = config.model.har
+    inputs = model_inputs(panel, har.horizons[-1], extra, har.references, har.bars)
     model = build_model(config.model, len(panel.symbols), seed)
     options = RunOptions(progress, checkpoint, checkpoint_seconds, tensorboard)
     result = train(model, inputs, config.train, config.symmetry, seed, options)
@@ -144,8 +145,9 @@ def _notes(
     count = f"{len(panel.symbols)} symbol{'s' * (len(panel.symbols) > 1)}"
     note = f"Fitted {model_name(config.model).upper()} on {count}, {panel.dates[0]} to {panel.dates[-1]}"
     yield note if covariates is None else f"{note}, with {summarize_names(covariates.terms)}"
-    if references := model.har.config.references:
-        location, N = model.har.location, len(panel.symbols)
+    har = model.har
+    if references := har.config.references:
+        location, N = har.location, len(panel.symbols)
         pairs = None if location is None else location.pairs
         used = [] if pairs is None else sorted({int(j) - N for j in pairs[:, 1] if j >= N})
         names = f": {summarize_names([references[j] for j in used])}" if used else ""
@@ -153,6 +155,9 @@ def _notes(
     if any(panel.curve_of):
         products = [f"{symbol} {code}" for symbol, code in zip(panel.symbols, panel.curve_of) if code]
         yield f"Futures curve of {summarize_names(products)}"
+    if har.config.bars:
+        own = [symbol for symbol, has in zip(panel.symbols, har.has_ranges.tolist()) if has]
+        yield f"variances from open, high and low of {summarize_names(own) or 'no symbol: too few usable ranges'}"
     if training is not None:
         yield training
     if config.symmetry and (indices := equity_indices(panel.symbols)):

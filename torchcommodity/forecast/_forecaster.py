@@ -83,6 +83,12 @@ class Forecaster:
         return tuple(code or None for code in self.model.har.config.curve_of) or (None,) * len(self.symbols)
 
     @property
+    def ranges(self) -> tuple[str, ...]:
+        """Symbols whose variance comes from open, high and low too."""
+        har = self.model.har
+        return tuple(s for s, has in zip(self.symbols, har.has_ranges.tolist()) if has) if har.config.bars else ()
+
+    @property
     def frequency(self) -> Frequency:
         """Of the prices: what a row is."""
         return self.model.har.config.frequency
@@ -240,7 +246,7 @@ class Forecaster:
         forecast = forecaster.predict(panel, covariates)
         simulated = filtered_historical_simulation(
             forecaster.model.har,
-            model_inputs(panel, longest, references=self.references),
+            model_inputs(panel, longest, references=self.references, bars=forecaster.model.har.config.bars),
             forecast.log_returns,
             rows=rows,
             paths=paths,
@@ -345,7 +351,7 @@ class Forecaster:
                 )
         har = self.model.har.config
         extra = covariate_variances(panel, har, covariates)
-        return model_inputs(panel, har.horizons[-1], extra, self.references)
+        return model_inputs(panel, har.horizons[-1], extra, self.references, har.bars)
 
     def _check_warmup(self, price_range: PriceRange) -> None:
         try:
@@ -356,7 +362,7 @@ class Forecaster:
     def _with_findings(self, panel: Panel, covariates: VarianceSource | None) -> Panel:
         """The panel with what is unlike the training prices, and the covariates that are too old on its last row."""
         findings = [*panel.findings, *compare_with_training(panel, self.record.prices)]
-        findings += input_findings(panel)
+        findings += input_findings(panel, self.ranges)
         if isinstance(covariates, Covariates):
             findings += covariates.findings(panel.dates[-1])
         return replace(panel, findings=tuple(findings))

@@ -21,11 +21,14 @@ from torchcommodity.data import (
     check_not_future,
     row_calendar,
     summarize_names,
+    usable_ranges,
 )
 from torchcommodity.models import CURVE_AGE, RELATION_RULES
 from torchcommodity.opkit import MetadataTensor
 from torchcommodity.opkit.arguments import current_operation, operation
-from torchcommodity.training import reference_prices
+from torchcommodity.training import panel_bars, reference_prices
+
+RANGE_ROWS = 5  # rows without a range after which a finding says so
 
 
 class PriceRange(NamedTuple):
@@ -122,8 +125,13 @@ def _curve_findings(panel: Panel) -> list[Finding]:
     return findings
 
 
-def input_findings(panel: Panel) -> list[Finding]:
-    """Findings of an aligned panel: a calendar that its dates contradict, a curve or references that ended."""
+def input_findings(panel: Panel, ranges: Sequence[str] = ()) -> list[Finding]:
+    """Findings of an aligned panel: a calendar that its dates contradict, a curve, references or bars that ended.
+
+    Args:
+        panel: prices of a forecaster's symbols.
+        ranges: symbols that were fitted with their open, high and low.
+    """
     kind, findings, has_price = "other calendar", _curve_findings(panel), _positive(panel.values.plain()).numpy()
     if row_calendar(panel.dates) == RowCalendar("daily"):
         for n, (symbol, contract) in enumerate(zip(panel.symbols, panel.contracts)):
@@ -132,6 +140,10 @@ def input_findings(panel: Panel) -> list[Finding]:
     if panel.references is not None:
         prices, last = panel.references.values.plain(), str(panel.dates[-1])
         findings += ended_references(prices, panel.references.symbols, last, panel.frequency)
+    if ranges:
+        usable = usable_ranges(panel.values.plain(), panel_bars(panel))
+        columns = [panel.symbols.index(name) for name in ranges]
+        findings += ended_ranges(usable[:, columns], ranges, str(panel.dates[-1]))
     return findings
 
 
@@ -144,6 +156,17 @@ def ended_references(prices: Tensor, names: Sequence[str], last: str, frequency:
         return []
     value = f"no price of {summarize_names(ended)} in the {max_age} rows to {last}"
     kind = "reference ended"
+    return [Finding(kind, "", last, 0, value, TREATMENTS[kind], len(ended))]
+
+
+def ended_ranges(usable: Tensor, names: Sequence[str], last: str) -> list[Finding]:
+    """A finding if symbols have no usable range, (T, N) bool, in the rows up to the last one, whose date is `last`."""
+    recent = usable[-RANGE_ROWS:].any(0).tolist()
+    ended = [name for name, is_recent in zip(names, recent) if not is_recent]
+    if not ended:
+        return []
+    kind = "ranges ended"
+    value = f"no usable range of {summarize_names(ended)} in the {RANGE_ROWS} rows to {last}"
     return [Finding(kind, "", last, 0, value, TREATMENTS[kind], len(ended))]
 
 

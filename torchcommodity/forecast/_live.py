@@ -14,6 +14,7 @@ from torchcommodity.data import Panel, Provenance
 from torchcommodity.forecast._forecast import HISTORY_ROWS
 from torchcommodity.forecast._history import PriceRange, last_prices, make_references
 from torchcommodity.opkit import MetadataTensor, Past, decode_text, encode_text
+from torchcommodity.training import panel_bars
 
 LiveState = dict[str, Tensor]
 MODEL = "model."  # prefix of what the model keeps
@@ -45,6 +46,8 @@ def pack_state(live: LivePast, checksum: str, *, all_rows: bool) -> LiveState:
     state["values"] = panel.values.plain().clone()
     if panel.curve is not None:
         state["curve"] = panel.curve.plain().clone()
+    if panel.bars is not None:
+        state["bars"] = panel.bars.plain().clone()
     if panel.references is not None:
         state["references"] = panel.references.values.plain().clone()
     if panel.deliveries is not None:
@@ -87,6 +90,8 @@ def unpack_state(
         deliveries=state["deliveries"].numpy().astype("datetime64[M]") if "deliveries" in state else None,
         curve_of=curve_of,
     )
+    if "bars" in state:
+        panel = replace(panel, bars=MetadataTensor(state["bars"]))
     if references:
         panel = replace(panel, references=make_references(state["references"], panel.dates, references))
     price_range = PriceRange(*(state[name] for name in PriceRange._fields))
@@ -108,6 +113,7 @@ def append_rows(before: Panel, new: Panel) -> Panel:
     curves = [pad(curve, (0, most - curve.shape[2]), value=torch.nan) for curve in curves]
     deliveries = [panel.deliveries for panel in (before, new) if panel.deliveries is not None]
     references = [panel.references.values.plain() for panel in (before, new) if panel.references is not None]
+    has_bars = before.bars is not None or new.bars is not None
     dates = np.concatenate([before.dates, new.dates])
     return replace(
         new,
@@ -115,6 +121,7 @@ def append_rows(before: Panel, new: Panel) -> Panel:
         dates=dates,
         curve=MetadataTensor(torch.cat(curves)) if curves else None,
         deliveries=np.concatenate(deliveries) if deliveries else None,
+        bars=MetadataTensor(torch.cat([panel_bars(panel) for panel in (before, new)])) if has_bars else None,
         references=make_references(torch.cat(references), dates, new.references.symbols)
         if new.references is not None
         else None,

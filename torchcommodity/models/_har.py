@@ -3,7 +3,8 @@
 Legend: B batch, T time, A rows ahead, N assets, H horizons, Q quantiles, K variance terms, F features, C contracts.
 
     m_h         expected change of the log price: related prices, season, upcoming contract rolls, averaging
-    v_k         EWMA variances, long-run mean, GARCH(1,1), each over days without a roll; extra terms of the caller
+    v_k         EWMA variances, long-run mean, GARCH(1,1), each over days without a roll, of returns or of bars; extra
+                terms of the caller
     sigma_h^2 = h sum_k c_hk v_k,  c >= 0                     HAR mix (Corsi 2009), calibrated on past rows
     quantiles = m_h + sigma_h exp(correction) z_h(tau)        z empirical and sorted: quantiles cannot cross
 """
@@ -17,6 +18,7 @@ from torch import Tensor, nn
 from torchcommodity.models._har_config import HarConfig
 from torchcommodity.models._inputs import ModelInputs, check_inputs
 from torchcommodity.models._location import Location
+from torchcommodity.models._ranges import range_shocks
 from torchcommodity.models._returns import OwnRows, last_innovations, own_rows, return_paths
 from torchcommodity.models._rolls import GapPriors, curve_shift, list_rolls, rolls_ahead, rolls_passed, tail
 from torchcommodity.nn import PERSISTENCE
@@ -28,8 +30,9 @@ class AdjustedReturns(NamedTuple):
     """Returns without the gaps of contract rolls, what is expected of the coming gaps, and extra terms; L last rows."""
 
     returns: Tensor  # (B, T, N) capped log-returns; NaN where a price is missing or the contract rolled
+    shocks: Tensor  # (B, T, N) the returns, or what a bar says of their size: their squares make the variances
     observations: Tensor  # (B, T, N) number of returns up to each row
-    long_run: Tensor  # (B, T, N) their mean square
+    long_run: Tensor  # (B, T, N) mean square of the shocks
     shift: Tensor  # (B, L, H, N) m of rolls and averaging
     gap_variance: Tensor  # (B, L, H, N) variance of the sum of the coming gaps that no curve gives
     extra_variances: Tensor | None = None  # (B, L, H, N, X) of `HarConfig.extra_terms`, as provided
@@ -77,6 +80,7 @@ class Har(nn.Module):
     shrink: Tensor  # (H,)
     long_run: Tensor  # (N,) variance per row, the mean of GARCH
     theta: Tensor  # (N,) memory of averages, if config.averages
+    has_ranges: Tensor  # (N,) bool, whether the bars of a symbol are used, if config.bars
 
     def __init__(self, assets: int, config: HarConfig = HarConfig()) -> None:
         super().__init__()
@@ -91,6 +95,8 @@ class Har(nn.Module):
         self.register_buffer("long_run", torch.full((assets,), 2e-4, dtype=torch.double))
         if config.averages:
             self.register_buffer("theta", torch.zeros(assets, dtype=torch.double))
+        if config.bars:
+            self.register_buffer("has_ranges", torch.ones(assets, dtype=torch.bool))
         # logits of (alpha + beta) / PERSISTENCE and of alpha / (alpha + beta)
         self.persistence = nn.Parameter(torch.full((assets,), 4.0, dtype=torch.double))
         self.reaction = nn.Parameter(torch.full((assets,), -2.5, dtype=torch.double))
@@ -103,6 +109,7 @@ class Har(nn.Module):
         extra_variances: Tensor | None = None,
         references: Tensor | None = None,
         days: Tensor | None = None,
+        bars: Tensor | None = None,
         *,
         last_rows: int | None = None,
         past: Past | None = None,
@@ -120,6 +127,8 @@ class Har(nn.Module):
                 multiple of the slow variance; NaN = the slow variance, that of the longest half-life.
             references: (B, T, R) prices of `config.references`, which help to forecast the symbols.
             days: (B, T) int64, days since 1970-01-01, for the season; None: no season is expected.
+            bars: (B, T, N, 3) open, high and low if `config.bars`; a row without a usable range has its squared return,
+                see `range_shocks`.
             last_rows: return only this number of last rows, with the same bits. The recurrences still run over all
                 rows.
             past: what was kept of the rows before these; see `opkit.Past`.
@@ -128,10 +137,10 @@ class Har(nn.Module):
             ValueError: a shape or dtype is wrong, or `rolls` ends before the longest horizon.
         """
         past = past or Past()
-        inputs = ModelInputs(prices, rolls, curve, extra_variances, references, days)
+        inputs = ModelInputs(prices, rolls, curve, extra_variances, references, days, bars)
         adjusted = self.adjust_rolls(inputs, last_rows=last_rows, past=past)
         own = own_rows(adjusted.returns)
-        terms = self.variance_terms(adjusted, past, own)
+        terms = self.variance_terms(adjusted, past, own if adjusted.shocks is adjusted.returns else None)
         features, log_scale = self.features(adjusted.returns, terms, past, own), self.mix_variances(terms).log() / 2
         shift = adjusted.shift
         if self.location is not None:
@@ -176,19 +185,21 @@ class Har(nn.Module):
         are those of `forward`, with their batch axis.
         """
         check_inputs(inputs, self.assets, self.config)
-        prices, rolls, curve, extra, *_ = inputs
+        prices, rolls, curve, extra, *_, bars, _ = inputs
         extra = None if extra is None else tail(extra, last_rows)
         past = past or Past()
         returns, (B, T, N) = self.returns(prices, past), prices.shape
         if rolls is None:
             zeros = prices.new_zeros(()).expand(B, tail(prices, last_rows).shape[1], len(self.config.horizons), N)
             shift = self._add_averaging(zeros, returns, past)
-            return AdjustedReturns(returns, *self._mean_square(returns, past), shift, zeros, extra)
+            shocks = self._shocks(returns, prices, bars, past)
+            return AdjustedReturns(returns, shocks, *self._mean_square(shocks, past), shift, zeros, extra)
         has_price = (prices > 0) & (prices < torch.inf)
         listed = list_rolls(rolls[:, : T + self.config.horizons[-1]], has_price, past)
         passed = rolls_passed(listed, T)
         clean = torch.where(passed > 0, torch.nan, returns)
-        count, long_run = self._mean_square(clean, past)
+        shocks = self._shocks(clean, prices, bars, past)
+        count, long_run = self._mean_square(shocks, past)
         priors = GapPriors(self.config.gap_prior, self.config.gap_variance_prior)
         ahead = rolls_ahead(listed, passed, returns, tail(long_run, last_rows), self.config.horizons, priors, past)
         shift, variance = ahead.shift, ahead.counts * ahead.gap_variance.unsqueeze(2)
@@ -196,27 +207,35 @@ class Har(nn.Module):
             priced = curve_shift(tail(curve, last_rows).to(shift), ahead.counts)
             shift = torch.where(priced.isfinite(), priced, shift)
             variance = torch.where(priced.isfinite(), 0.0, variance)
-        return AdjustedReturns(clean, count, long_run, self._add_averaging(shift, clean, past), variance, extra)
+        shift = self._add_averaging(shift, clean, past)
+        return AdjustedReturns(clean, shocks, count, long_run, shift, variance, extra)
+
+    def _shocks(self, returns: Tensor, prices: Tensor, bars: Tensor | None, past: Past) -> Tensor:  # (B, T, N)
+        """The returns, in size what the bar of a row says where the symbol has ranges."""
+        if bars is None:
+            return returns
+        bars = torch.where(self.has_ranges[:, None], bars.to(prices), torch.nan)
+        return range_shocks(returns, prices, bars, self.config.cap, past)
 
     def variance_terms(
         self, adjusted: AdjustedReturns, past: Past | None = None, own: OwnRows | None = None
     ) -> Tensor:  # (B, L, H, N, K)
-        """The K variances per row of the mix; NaN during warm-up. `own`: `own_rows(adjusted.returns)`, if known."""
-        past, returns, rows = past or Past(), adjusted.returns, adjusted.gap_variance.shape[1]
-        # as `riskmetrics_variance`, which would square the returns for each half-life
-        valid = torch.isfinite(returns)
-        observed = torch.where(valid, returns, 0.0).square().where(valid, torch.nan)
+        """The K variances per row of the mix; NaN during warm-up. `own`: `own_rows(adjusted.shocks)`, if known."""
+        past, shocks, rows = past or Past(), adjusted.shocks, adjusted.gap_variance.shape[1]
+        # as `riskmetrics_variance`, which would square the shocks for each half-life
+        valid = torch.isfinite(shocks)
+        observed = torch.where(valid, shocks, 0.0).square().where(valid, torch.nan)
         shared = [
             past.call(f"ewm{halflife}", ewm_mean, observed, halflife=halflife, ignore_na=True)
             for halflife in self.config.halflives
         ]
         shared.append(adjusted.long_run)
-        garch = self._garch_term(own or own_rows(returns), rows, past)
+        garch = self._garch_term(own or own_rows(shocks), rows, past)
         terms = torch.stack([*(tail(v, rows).unsqueeze(-2).expand_as(garch) for v in shared), garch], -1)
         if adjusted.extra_variances is not None:
             slow = terms[..., len(self.config.halflives) - 1]
             terms = torch.cat([terms, self._extra_terms(adjusted.extra_variances, slow)], -1)
-        horizons = returns.new_tensor(self.config.horizons)[:, None]
+        horizons = shocks.new_tensor(self.config.horizons)[:, None]
         gaps = (adjusted.gap_variance / horizons).unsqueeze(-1)
         warm = tail(adjusted.observations >= self.config.warmup, rows)[..., None, :, None]
         return torch.where(warm, torch.cat([terms.clamp(min=self.config.floor), gaps], -1), torch.nan)
@@ -232,11 +251,11 @@ class Har(nn.Module):
         theta = self.theta.to(returns)
         return shift + tail(theta * last_innovations(returns, theta, past), shift.shape[1]).unsqueeze(2)
 
-    def _mean_square(self, returns: Tensor, past: Past) -> tuple[Tensor, Tensor]:  # (B, T, N) each
-        """Number and mean square of the returns up to each row."""
-        valid = torch.isfinite(returns)
+    def _mean_square(self, shocks: Tensor, past: Past) -> tuple[Tensor, Tensor]:  # (B, T, N) each
+        """Number and mean square of the shocks up to each row."""
+        valid = torch.isfinite(shocks)
         count = past.cumsum("count", valid)
-        squares = past.cumsum("squares", torch.where(valid, returns, 0.0).square())
+        squares = past.cumsum("squares", torch.where(valid, shocks, 0.0).square())
         return count, (squares / count.clamp(min=1)).clamp(min=self.config.floor)
 
     def garch_parameters(self) -> tuple[Tensor, Tensor, Tensor]:  # (N,) each

@@ -24,6 +24,7 @@ SETTINGS: dict[Frequency, dict[str, Settings]] = {
             "cap": 0.5,
             "warmup": 104,
             "mix_prior": 13.0,
+            "ranges": False,
         },
         "har-regime": {"window": 52, "min_periods": 34, "lag": 13},
         "garch-lstm": {"halflives": (2.0, 4.0, 13.0)},
@@ -38,6 +39,7 @@ SETTINGS: dict[Frequency, dict[str, Settings]] = {
             "cap": 1.0,
             "warmup": 24,
             "mix_prior": 3.0,
+            "ranges": False,
             "shape_prior": 200.0,  # see docs/results/monthly.md
         },
         "har-regime": _CORRELATION,
@@ -83,6 +85,8 @@ class HarConfig:
     location: bool = True  # whether related prices and seasons are expected to move a price
     references: tuple[str, ...] = ()  # names of further prices that help to forecast, and are not forecast
     curve_of: tuple[str, ...] = ()  # of each symbol, the product whose futures curve helps to forecast a spot price; ""
+    ranges: bool = True  # whether open, high and low give the variance of a row where prices have them
+    bars: bool = False  # whether prices have them; a fit takes it from `Panel.bars`
     averages: bool = False  # whether prices are averages of their period; a fit takes it from `Panel.averages`
 
     def __post_init__(self) -> None:

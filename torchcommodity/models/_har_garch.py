@@ -47,7 +47,7 @@ class HarGarch(HarNetwork):
 
     def update(self, past: Past, inputs: ModelInputs) -> Tensor:  # (B, H, N, Q)
         """`forward` after more rows, from what was kept of the rows before; `rolls` begins at the first new row."""
-        return self.last_quantiles(self.har(*inputs[:6], last_rows=self.last_rows, past=past))
+        return self.last_quantiles(self.har(*inputs[:7], last_rows=self.last_rows, past=past))
 
     def correction(self, har_output: HarOutput) -> Tensor:  # (B, T, H, N)
         """Zero: there is no network."""

@@ -37,9 +37,10 @@ class HarNetwork(nn.Module):
         extra_variances: Tensor | None = None,
         references: Tensor | None = None,
         days: Tensor | None = None,
+        bars: Tensor | None = None,
     ) -> Tensor:
         """Quantiles (B, H, N, Q) after the last row; the inputs are those of `Har`."""
-        inputs = (prices, rolls, curve, extra_variances, references, days)
+        inputs = (prices, rolls, curve, extra_variances, references, days, bars)
         return self.last_quantiles(self.har(*inputs, last_rows=self.last_rows))
 
     def last_quantiles(self, har_output: HarOutput) -> Tensor:  # (B, H, N, Q)

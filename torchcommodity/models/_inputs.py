@@ -1,4 +1,4 @@
-"""Inputs of a model: prices, contract rolls, the futures curve, extra variances, prices of references, dates.
+"""Inputs of a model: prices, contract rolls, the futures curve, extra variances, prices of references, dates, bars.
 
 Legend: B batch, T time, A rows ahead, N assets, H horizons, C contracts, X extra terms, R references.
 """
@@ -25,6 +25,7 @@ class ModelInputs(NamedTuple):
     extra_variances: Tensor | None = None  # (T, H, N, X) of `HarConfig.extra_terms`; NaN = no information
     references: Tensor | None = None  # (T, R) prices of `HarConfig.references`; NaN = missing
     days: Tensor | None = None  # (T,) int64, since 1970-01-01, for the season; None = no season
+    bars: Tensor | None = None  # (T, N, 3) open, high and low, if `HarConfig.bars`; NaN = missing
     averages: Tensor | None = None  # (N,) bool: whether prices are averages of their period, for `calibrate`
 
     def before(self, stop: int) -> "ModelInputs":
@@ -48,7 +49,7 @@ class ModelInputs(NamedTuple):
 
     def batch(self) -> tuple[Tensor | None, ...]:
         """The tensors of `unsqueeze` for `model(*inputs.batch())`."""
-        return self.unsqueeze()[:6]
+        return self.unsqueeze()[:7]
 
     def _map(self, function: Callable[[Tensor], Tensor]) -> "ModelInputs":
         return ModelInputs(function(self.prices), *(None if x is None else function(x) for x in self[1:]))
@@ -73,7 +74,7 @@ def to_device(x: Tensor | nn.Module, device: torch.device) -> Tensor | nn.Module
 
 def check_inputs(inputs: ModelInputs, assets: int, config: HarConfig) -> None:
     """Raise ValueError unless shapes and dtypes, with a batch axis, are those of the model."""
-    prices, rolls, curve, extra, references, days, _ = inputs
+    prices, rolls, curve, extra, references, days, bars, _ = inputs
     if prices.dim() != 3 or prices.shape[-1] != assets or not prices.is_floating_point():
         got = f"{tuple(prices.shape)} of {prices.dtype}"
         raise ValueError(f"Har: prices must be floating point (B, T, N) with N={assets}; got {got}")
@@ -94,6 +95,11 @@ def check_inputs(inputs: ModelInputs, assets: int, config: HarConfig) -> None:
         raise ValueError(f"Har: references must be {rule}; got {received}")
     if days is not None and (days.dtype != torch.int64 or tuple(days.shape) != (B, T)):
         raise ValueError(f"Har: days must be int64 (B, T) = {(B, T)}; got {tuple(days.shape)} of {days.dtype}")
+    if config.bars != (bars is not None) or (bars is not None and tuple(bars.shape) != (B, T, N, 3)):
+        rule = (
+            f"(B, T, N, 3) = {(B, T, N, 3)}: open, high, low" if config.bars else "None: the model was fitted without"
+        )
+        raise ValueError(f"Har: bars must be {rule}; got {'none' if bars is None else tuple(bars.shape)}")
     names, shape = config.extra_terms, (B, T, len(config.horizons), N, len(config.extra_terms))
     if extra is None and not names:
         return

@@ -85,7 +85,7 @@ def location_path(har: Har, inputs: ModelInputs) -> Tensor:  # (A, N)
     """Expected change of the log price up to each row ahead by related prices and the season: straight lines between
     the horizons of the model."""
     batch = inputs.unsqueeze()
-    total = har(*batch[:6], last_rows=1).shift[0, -1]
+    total = har(*batch[:7], last_rows=1).shift[0, -1]
     at_horizons = total - har.adjust_rolls(batch, last_rows=1).shift[0, -1]  # (H, N)
     points = torch.cat([torch.zeros_like(at_horizons[:1]), at_horizons])
     known = torch.tensor([0, *har.config.horizons], dtype=torch.double)
@@ -130,8 +130,10 @@ def filter_history(har: Har, inputs: ModelInputs) -> FilteredHistory:
     daily = Har(har.assets, replace(without_extra_terms(har.config), horizons=every_row))
     if har.config.averages:
         daily.theta.copy_(har.theta)
+    if har.config.bars:
+        daily.has_ranges.copy_(har.has_ranges)
     adjusted = daily.adjust_rolls(inputs.unsqueeze(), last_rows=1)
-    residuals, variance = standardized_residuals(har, adjusted.returns[0])
+    residuals, variance = standardized_residuals(har, adjusted.returns[0], adjusted.shocks[0])
     complete = int(residuals.isfinite().all(1).sum())
     if complete < har.config.warmup:
         rule = f"at least {har.config.warmup} rows after the warm-up must have a return of every symbol"
@@ -143,20 +145,22 @@ def filter_history(har: Har, inputs: ModelInputs) -> FilteredHistory:
     return FilteredHistory(shocks, variance, correlation, adjusted.shift[0, -1], adjusted.gap_variance[0, -1])
 
 
-def standardized_residuals(har: Har, returns: Tensor) -> tuple[Tensor, Tensor]:  # (T, N) -> (W, N), (N,)
+def standardized_residuals(har: Har, returns: Tensor, shocks: Tensor) -> tuple[Tensor, Tensor]:  # -> (W, N), (N,)
     """Divide the returns by the GARCH volatility that the rows before forecast; mean 0 and variance 1 per symbol.
 
     A symbol's variance runs over its own returns, so that a holiday of one market changes nothing.
 
     Args:
         har: fitted econometric part of a forecaster.
-        returns: capped log-returns, NaN where missing or rolled.
+        returns: (T, N) capped log-returns, NaN where missing or rolled.
+        shocks: (T, N) what the variance runs over, see `models.AdjustedReturns`.
 
     Returns:
         The residuals of the rows after the warm-up, NaN where a symbol has no return, and the variance of the next row.
     """
     own = own_rows(returns[None])
-    variance = garch_variance(own.returns, *(x.to(returns) for x in har.garch_parameters()))[0]
+    own_shocks = own if shocks is returns else own_rows(shocks[None])
+    variance = garch_variance(own_shocks.returns, *(x.to(returns) for x in har.garch_parameters()))[0]
     own_residuals, counts = own.returns[0] / variance.sqrt(), own.counts[0]
     # the variance at index k depends on the first k returns, and return k - 1 is that of the row with count k
     residuals = torch.where(returns.isfinite(), own_residuals.gather(0, (counts - 1).clamp(min=0)), torch.nan)

@@ -41,6 +41,7 @@ from torchcommodity.training._history import min_fit_rows as min_fit_rows
 from torchcommodity.training._history import usable_symbols as usable_symbols
 from torchcommodity.training._inputs import model_inputs as model_inputs
 from torchcommodity.training._inputs import non_roll_returns as non_roll_returns
+from torchcommodity.training._inputs import panel_bars as panel_bars
 from torchcommodity.training._inputs import reference_prices as reference_prices
 from torchcommodity.training._inputs import roll_adjusted_returns as roll_adjusted_returns
 from torchcommodity.training._inputs import roll_gaps as roll_gaps
@@ -113,6 +114,7 @@ __all__ = [
     "network_state",
     "non_roll_returns",
     "one_thread",
+    "panel_bars",
     "parse_tensor_file",
     "pool_rows",
     "read_tensor_file",

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchcommodity.data import targets
+from torchcommodity.data import MIN_RANGE_SHARE, range_share, targets
 from torchcommodity.losses import qlike
 from torchcommodity.models import Har, HarConfig, ModelInputs, own_rows
 from torchcommodity.ops import garch_variance
@@ -34,12 +34,14 @@ def calibrate(har: Har, inputs: ModelInputs, symmetry: float) -> None:
     Raises:
         ValueError: no price changes over one of the horizons.
     """
+    if inputs.bars is not None:
+        har.has_ranges.copy_(range_share(inputs.prices, inputs.bars) >= MIN_RANGE_SHARE)
     batch = inputs.unsqueeze()
     adjusted = har.adjust_rolls(batch)
     if har.config.averages and inputs.averages is not None:
         har.theta.copy_(moving_average(adjusted.returns[0], inputs.averages))
         adjusted = har.adjust_rolls(batch)
-    fit_garch(har, adjusted.returns[0])
+    fit_garch(har, adjusted.shocks[0])
     with torch.no_grad():
         terms, config = har.variance_terms(adjusted), har.config
         target = targets(inputs.prices, config.horizons) - adjusted.shift[0]
@@ -85,14 +87,14 @@ def moving_average(returns: Tensor, averages: Tensor) -> Tensor:  # (T, N), (N,)
     return torch.where(averages, theta, 0.0)
 
 
-def fit_garch(har: Har, returns: Tensor) -> None:  # (T, N)
+def fit_garch(har: Har, shocks: Tensor) -> None:  # (T, N)
     """Gaussian quasi-maximum likelihood of GARCH(1,1), all assets at once, with variance targeting.
 
-    The long-run variance is the mean squared return. An asset without returns gets the mean variance of the others and
+    The long-run variance is the mean squared shock. An asset without returns gets the mean variance of the others and
     keeps its initial parameters.
     """
-    returns = own_rows(returns[None]).returns[0]  # a row on which only other symbols trade is none of a symbol's rows
-    squared = returns.square()
+    shocks = own_rows(shocks[None]).returns[0]  # a row on which only other symbols trade is none of a symbol's rows
+    squared = shocks.square()
     variance = squared.nanmean(0)
     har.long_run.copy_(torch.where(variance > 0, variance, variance.nanmean()))
     parameters = [har.persistence, har.reaction]
@@ -100,7 +102,7 @@ def fit_garch(har: Har, returns: Tensor) -> None:  # (T, N)
 
     def closure() -> Tensor:
         optimizer.zero_grad()
-        loss = qlike(garch_variance(returns, *har.garch_parameters()), squared)
+        loss = qlike(garch_variance(shocks, *har.garch_parameters()), squared)
         torch.autograd.backward(loss, inputs=parameters)
         return loss
 

@@ -149,6 +149,9 @@ def check_config(
     curve_of = tuple(code or "" for code in panel.curve_of) if any(panel.curve_of) and config.model.har.location else ()
     if config.model.har.curve_of != curve_of:
         changes["curve_of"] = curve_of
+    bars = panel.bars is not None and config.model.har.ranges
+    if config.model.har.bars != bars:
+        changes["bars"] = bars
     model = replace(config.model, har=replace(config.model.har, **changes)) if changes else config.model
     return FitConfig(model, config.train, config.symmetry if symmetry is None else symmetry)
 

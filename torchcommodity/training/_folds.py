@@ -103,8 +103,8 @@ def _predict(
         variance = (2 * model.har.corrected_log_scale(har_output, raw)).exp()
         quantiles = model.har.quantiles(har_output, raw)
         predictions[name] = Prediction(*(x[0, start:].cpu().to(inputs.prices.dtype) for x in (quantiles, variance)))
-    inputs = inputs._replace(extra_variances=None, references=None)
-    config = replace(without_extra_terms(model.har.config), location=False, references=(), curve_of=())
+    inputs = inputs._replace(extra_variances=None, references=None, bars=None)
+    config = replace(without_extra_terms(model.har.config), location=False, references=(), curve_of=(), bars=False)
     return predictions | {name: baseline(inputs, start, config) for name, baseline in baselines.items()}
 
 

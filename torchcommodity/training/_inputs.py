@@ -12,7 +12,11 @@ from torchcommodity.ops import log_returns
 
 
 def model_inputs(
-    panel: Panel, ahead: int, extra_variances: Tensor | None = None, references: Sequence[str] = ()
+    panel: Panel,
+    ahead: int,
+    extra_variances: Tensor | None = None,
+    references: Sequence[str] = (),
+    bars: bool = False,
 ) -> ModelInputs:
     """Build the inputs of a model from a panel, with the roll calendar of the next `ahead` rows.
 
@@ -24,10 +28,11 @@ def model_inputs(
         ahead: A, at least the longest horizon of the model.
         extra_variances: (T, H, N, X), see `covariate_variances`.
         references: names of `HarConfig.references`; those that `panel.references` lacks are NaN.
+        bars: with open, high and low, as `HarConfig.bars` says; NaN for a panel without.
 
     Returns:
         Prices; rolls, for a panel with contracts; the curve, if it has one; the extra variances; prices of the
-        references; the dates.
+        references; the dates; the bars.
 
     >>> from torchcommodity import data
     >>> panel = data.embedded(["WTI"]).between("2018-01-01", "2018-12-31").with_contracts({"WTI": "CL"})
@@ -39,13 +44,26 @@ def model_inputs(
     others = reference_prices(panel, references) if references else None
     prices = panel.values.plain().detach()
     averages = torch.tensor(panel.averages) if any(panel.averages) else None
+    ranges = panel_bars(panel) if bars else None
     curve = None if panel.curve is None else panel.curve.plain().detach()
     if not any(panel.contracts) and panel.deliveries is None:
-        return ModelInputs(prices, None, curve, extra_variances, others, days, averages)
+        return ModelInputs(prices, None, curve, extra_variances, others, days, ranges, averages)
     rolls = panel.roll_months(ahead)
     closed = ~panel.open_days() & (rolls[: len(panel)] == 0)
     rolls[: len(panel)][closed] = -1
-    return ModelInputs(prices, rolls, curve, extra_variances, others, days, averages)
+    return ModelInputs(prices, rolls, curve, extra_variances, others, days, ranges, averages)
+
+
+def panel_bars(panel: Panel, symbols: Sequence[str] | None = None) -> Tensor:  # (T, N, 3)
+    """Open, high and low; NaN where the panel has none, and for symbols other than these."""
+    missing = torch.full((*panel.values.shape, 3), torch.nan, dtype=torch.double)
+    if panel.bars is None:
+        return missing
+    bars = panel.bars.plain().detach()
+    if symbols is None:
+        return bars
+    own = torch.tensor([symbol in symbols for symbol in panel.symbols])
+    return torch.where(own[:, None], bars, missing)
 
 
 def reference_prices(panel: Panel, references: Sequence[str]) -> Tensor:  # (T, R)

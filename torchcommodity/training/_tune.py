@@ -182,7 +182,7 @@ def _make_fold(panel: Panel, config: FitConfig, years: int, seed: int) -> tuple[
     check_history(past.select(usable or past.symbols), har)
     chosen = panel.select(usable)
     config = check_config(config, chosen)
-    inputs = model_inputs(chosen, har.horizons[-1], references=har.references)
+    inputs = model_inputs(chosen, har.horizons[-1], references=har.references, bars=har.bars)
     test_rows = {str(panel.dates[block.test.start])[:4]: block.test for block in blocks}
     excluded = tuple(symbol for symbol in panel.symbols if symbol not in usable)
     return Fold(inputs, test_rows, config, seed, {}), excluded

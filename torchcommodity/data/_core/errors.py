@@ -52,6 +52,10 @@ class Finding:
     | curve ended | the futures curve ends more than 10 days before the prices |
     | curve missing | no futures curve of a spot price on its last rows |
     | covariate ended | the last value of a covariate is too old to be used on the last row |
+    | bad range | bars: a high that is not above the low, or a price that is not positive |
+    | few ranges | bars: fewer than half of the rows of a symbol have a usable range |
+    | unreadable bars | columns open, high and low that cannot be read |
+    | ranges ended | bars: a symbol fitted with its ranges has none in the last rows |
     | reference ended | references without a recent price on the last row |
     | other forward | prices of pysystemtrade: a roll into another contract than the forward |
     | unknown roll gap | an adjusted front month: no earlier day with prices of both contracts |
@@ -113,6 +117,10 @@ TREATMENTS = {
     "curve ended": "later rows have no curve",
     "curve missing": "the forecast rests on related prices and the season",
     "covariate ended": "later rows use the slow variance in its place",
+    "bad range": "the row counts with its close",
+    "few ranges": "closes alone are used",
+    "unreadable bars": "closes alone are used",
+    "ranges ended": "its variance comes from closes",
     "reference ended": "they add nothing to the forecast",
     "vendor rolls": "kept",
     "other forward": "the gap of that roll is missing",

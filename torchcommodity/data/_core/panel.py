@@ -31,6 +31,7 @@ from torchcommodity.data._core.panel_fields import (
 from torchcommodity.data._core.panel_frame import TableLayout, panel_frame
 from torchcommodity.data._core.prices import Months
 from torchcommodity.data._core.provenance import Provenance, check_names, check_several
+from torchcommodity.data._core.ranges import check_bars
 from torchcommodity.data._core.references import align_references, check_references
 from torchcommodity.data._core.rolls import check_deliveries, column_roll_months, move_to_prices
 from torchcommodity.data._core.synthetic import SyntheticTensor, is_synthetic
@@ -74,6 +75,8 @@ class Panel:
         curve_of: N product codes of spot prices whose `curve` has the nearby contracts of that product, in any unit,
             see `with_curve`; None = the curve is that of the front-month series itself, or there is none. Default: all
             None.
+        bars: open, high and low of each row `(T, N, 3)`, in the units of their symbols, float64, NaN = missing; or
+            None. Forecasts take the variance of a day from them, see `usable_ranges`.
 
     Raises:
         DataError: no row, no column, shapes that do not agree, dates not strictly increasing, a repeated symbol, an
@@ -99,6 +102,7 @@ class Panel:
     calendars: tuple[str | None, ...] = ()
     references: "Panel | None" = None
     curve_of: tuple[str | None, ...] = ()
+    bars: MetadataTensor | None = None
 
     def __post_init__(self) -> None:
         symbols, units, provenance = tuple(self.symbols), tuple(self.units), tuple(self.provenance)
@@ -131,6 +135,8 @@ class Panel:
             check_deliveries(fields["deliveries"], dates, symbols)
         if self.references is not None:
             check_references(self.references, dates, symbols)
+        if self.bars is not None:
+            fields["bars"] = MetadataTensor(check_bars(self.bars, prices, dates, symbols), **metadata)
         for name, value in fields.items():
             object.__setattr__(self, name, value)  # the dataclass is frozen; this is its constructor
 
@@ -180,6 +186,7 @@ class Panel:
             averages=tuple(self.averages[c] for c in indices),
             calendars=tuple(self.calendars[c] for c in indices),
             curve_of=tuple(self.curve_of[c] for c in indices),
+            bars=None if self.bars is None else MetadataTensor(self.bars[:, indices]),
         )
 
     def between(self, first: DateLike = None, last: DateLike = None) -> "Panel":
@@ -209,12 +216,14 @@ class Panel:
 
     def _rows(self, mask: np.ndarray[Any, np.dtype[np.bool_]]) -> "Panel":
         rows = torch.from_numpy(mask)
-        curve = None if self.curve is None else MetadataTensor(self.curve[rows])
-        deliveries = None if self.deliveries is None else self.deliveries[mask]
-        values = MetadataTensor(self.values.plain()[rows])
-        references = None if self.references is None else self.references._rows(mask)
         return replace(
-            self, values=values, dates=self.dates[mask], curve=curve, deliveries=deliveries, references=references
+            self,
+            values=MetadataTensor(self.values.plain()[rows]),
+            dates=self.dates[mask],
+            curve=None if self.curve is None else MetadataTensor(self.curve[rows]),
+            deliveries=None if self.deliveries is None else self.deliveries[mask],
+            references=None if self.references is None else self.references._rows(mask),
+            bars=None if self.bars is None else MetadataTensor(self.bars[rows]),
         )
 
     def with_contracts(self, contracts: Mapping[str, str | None]) -> "Panel":
@@ -402,8 +411,8 @@ class Panel:
     def equals(self, other: "Panel") -> bool:
         """Whether two panels are equal, with NaN equal to NaN.
 
-        Values, dates, symbols, units, provenance, contracts, averages, calendars, curve and its products, deliveries
-        and references are compared; findings are not.
+        Values, dates, symbols, units, provenance, contracts, averages, calendars, curve and its products,
+        deliveries, references and bars are compared; findings are not.
         """
         return (
             (self.symbols, self.units, self.provenance) == (other.symbols, other.units, other.provenance)
@@ -412,6 +421,7 @@ class Panel:
             and np.array_equal(self.dates, other.dates)
             and same_values(self.values, other.values)
             and same_values(self.curve, other.curve)
+            and same_values(self.bars, other.bars)
             and same_months(self.deliveries, other.deliveries)
             and (self.references is None) == (other.references is None)
             and (self.references is None or other.references is None or self.references.equals(other.references))

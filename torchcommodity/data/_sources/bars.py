@@ -1,8 +1,8 @@
-"""Bars: open, high, low, close and volume, for indicators that need more than the close."""
+"""Bars: open, high, low, close and volume, for indicators, and for the variance of a day in a panel."""
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,13 +10,21 @@ import numpy as np
 import torch
 from typing_extensions import Unpack
 
-from torchcommodity.data._core.errors import DataError
+from torchcommodity.data._core.errors import DataError, make_finding, summarize_names
+from torchcommodity.data._core.panel import Panel
+from torchcommodity.data._core.provenance import NOT_STATED, Provenance
+from torchcommodity.data._core.ranges import range_findings
+from torchcommodity.data._quality.inspect import inspect
 from torchcommodity.data._sources.build import assemble, build_grid, to_matrix
+from torchcommodity.data._sources.formats import PRICES, key
 from torchcommodity.data._sources.names import field_names
 from torchcommodity.data._sources.read_arguments import ReadArguments, ReadOptions, unpack_keywords
-from torchcommodity.data._sources.roles import assign_roles
+from torchcommodity.data._sources.roles import Reading, assign_roles
 from torchcommodity.data._sources.tables.open_table import open_frame, open_table
+from torchcommodity.data._sources.tables.table import Table
+from torchcommodity.opkit import MetadataTensor
 
+BAR = ("open", "high", "low")
 MULTIPLES = {"K": "e3", "M": "e6", "B": "e9"}  # of volumes such as 183.40K
 
 
@@ -80,16 +88,56 @@ def read_bars(
             columns[n] = replace(column, cells=cells)
     table = replace(table, columns=tuple(columns))
     names = field_names(table)
-    if missing := [field for field in ("open", "high", "low") if field not in names]:
+    if missing := [field for field in BAR if field not in names]:
         got = ", ".join(name for name in table.names[:12] if name)
         raise DataError(f"{table.header}: expected the columns open, high and low; got none for {missing[0]} in {got}")
     options = ReadOptions(**arguments)
     close = assemble(build_grid(assign_roles(table, options), options), drop_empty=False)
     selected = close if symbols is None else close.select(symbols)
-    order = [close.symbols.index(symbol) for symbol in selected.symbols]
+    parts = _read_fields(table, options, names, selected.symbols)
+    return Bars(close.dates, selected.symbols, close=selected.values.plain(), **parts)
+
+
+def add_bars(panel: Panel, table: Table, options: ReadOptions, reading: Reading) -> Panel:
+    """The panel of a table with open, high and low, where it has all of them beside the price that was read.
+
+    The prices are as without: what cannot be read in these columns is a finding. An adjusted close has no range.
+    """
+    names, own = field_names(table, BAR), reading.layout.bars
+    if own is not None and own.open is not None:  # told by the numbers, whatever the names
+        names = {field: reading.table.names[n] for field, n in zip(BAR, (own.open, own.high, own.low))}
+    elif len(names) < len(BAR) or key(reading.column) not in PRICES:
+        return panel
+    try:
+        parts = _read_fields(table, options, names, panel.symbols)
+        return _with_bars(panel, torch.stack([parts[field] for field in BAR], -1))
+    except DataError as error:
+        return replace(panel, findings=(*panel.findings, make_finding("unreadable bars", value=error)))
+
+
+def panel_of_bars(bars: Bars) -> Panel:
+    """A panel of the closes, with open, high and low."""
+    provenance = (Provenance(NOT_STATED, "memory", NOT_STATED, "", "", ""),) * len(bars.symbols)
+    panel = Panel(MetadataTensor(bars.close), bars.dates, bars.symbols, ("",) * len(bars.symbols), provenance)
+    panel = replace(panel, findings=inspect(panel))
+    return _with_bars(panel, torch.stack([bars.open, bars.high, bars.low], -1))
+
+
+def _with_bars(panel: Panel, bars: torch.Tensor) -> Panel:  # (T, N, 3)
+    findings = range_findings(panel.values.plain(), bars, panel.dates, panel.symbols)
+    return replace(panel, bars=MetadataTensor(bars), findings=(*panel.findings, *findings))
+
+
+def _read_fields(
+    table: Table, options: ReadOptions, names: Mapping[str, str], symbols: Sequence[str]
+) -> dict[str, torch.Tensor]:
+    """Values (T, N) of each field."""
     parts = {}
     for field, name in names.items():
         own = replace(options, column=name)
-        prices = to_matrix(build_grid(assign_roles(table, own), own)).prices
-        parts[field] = torch.from_numpy(prices[:, order])
-    return Bars(close.dates, selected.symbols, close=selected.values.plain(), **parts)
+        grid = build_grid(assign_roles(table, own), own)
+        known = symbols if len(grid.symbols) == len(symbols) == 1 else grid.symbols  # one series has any name
+        if missing := [symbol for symbol in symbols if symbol not in known]:
+            raise DataError(f"{table.header}: expected {name} of every symbol; got none of {summarize_names(missing)}")
+        parts[field] = torch.from_numpy(to_matrix(grid).prices[:, [known.index(symbol) for symbol in symbols]])
+    return parts

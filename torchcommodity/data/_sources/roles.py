@@ -192,7 +192,7 @@ class RoleFinder:
             unit, source, nth = (next(iter(columns), None) for columns in (units, sources, numbers))
             values = [n for n in rest if n not in (unit, source)]
             price, findings, bars = self.find_price(values)
-            findings += self._ignored(n for n in values if n not in (price, nth))
+            findings += self._ignored((n for n in values if n not in (price, nth)), price, bars)
             name = self.table.names[price]
             return Layout(date, (price,), (name,), symbol, unit, source, nth, bars, findings)
         # one series that the columns do not name, or a column for each symbol
@@ -312,8 +312,14 @@ class RoleFinder:
         """The names of columns, for a message."""
         return summarize_names((self.table.names[n] or "''" for n in columns), limit=12)
 
-    def _ignored(self, columns: Iterable[int]) -> tuple[Finding, ...]:
-        return ignored_columns(self.table.names[n] for n in columns)
+    def _ignored(
+        self, columns: Iterable[int], price: int | None = None, bars: Bars | None = None
+    ) -> tuple[Finding, ...]:
+        """A finding for columns that are not read; open, high and low beside a price are, see `add_bars`."""
+        fields = set() if bars is None or bars.open is None else {bars.open, bars.high, bars.low}
+        if price is not None and self.keys[price] in PRICES and is_bar(set(self.keys)):
+            fields |= {n for n, name in enumerate(self.keys) if name in BAR_NAMES}
+        return ignored_columns(self.table.names[n] for n in columns if n not in fields)
 
     def _find_date(self) -> int:
         if self.options.date is not None:
@@ -477,7 +483,7 @@ class RoleFinder:
         """The layout of one series; its symbol is the column's name or, where that is `Close`, the file's."""
         price, unusable, bars = self.find_price(columns)
         name = self.table.names[price]
-        findings = (*self._ignored(n for n in rest if n != price), *unusable)
+        findings = (*self._ignored((n for n in rest if n != price), price, bars), *unusable)
         if key(name) in FIELDS or bars is not None:
             if symbol := symbol_of_file(self.table.origin.file, self.record.file_name):
                 name = symbol

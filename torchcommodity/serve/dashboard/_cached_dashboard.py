@@ -55,6 +55,8 @@ def _digest(panel: Panel) -> str:
     digest = hashlib.sha256(panel.values.plain().numpy().tobytes())
     if panel.references is not None:
         digest.update(panel.references.values.plain().numpy().tobytes())
+    if panel.bars is not None:
+        digest.update(panel.bars.plain().numpy().tobytes())
     digest.update(panel.dates.tobytes())
     digest.update(repr((sources, panel.findings)).encode())
     return digest.hexdigest()

@@ -58,7 +58,7 @@ def make_document(
     past = past_forecasts(artifact, panel, 0 if outlook_only else None)
     days_ahead = calendar(panel.dates)
     unlike = compare_with_training(panel, metadata.training_prices)
-    findings = (*panel.findings, *unlike, *input_findings(panel))
+    findings = (*panel.findings, *unlike, *input_findings(panel, metadata.ranges))
     created, coverage_records = utc_now(), coverage(past, panel, metadata)
     today = today or date.fromisoformat(created[:10])
     document = {

@@ -56,6 +56,7 @@ class ServedArtifact:
     """
 
     symbols: tuple[str, ...]
+    columns: tuple[str, ...]  # of the prices: symbols, then those that a request may leave out
     units: tuple[str, ...]
     horizons: tuple[int, ...]
     levels: tuple[float, ...]
@@ -70,9 +71,3 @@ class ServedArtifact:
     sha256: str
     example: dict[str, Any] | None
     empty_document: dict[str, Any]
-    references: tuple[str, ...] = ()
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Names of the columns of the prices: symbols, then references."""
-        return self.symbols + self.references

@@ -8,9 +8,9 @@ import torch
 from pydantic_core import to_json
 from torch import Tensor
 
-from torchcommodity.data import Finding, inspect_prices
+from torchcommodity.data import Finding, inspect_prices, usable_ranges
 from torchcommodity.export import Metadata
-from torchcommodity.forecast import STALE_DAYS, ended_references
+from torchcommodity.forecast import STALE_DAYS, ended_ranges, ended_references
 from torchcommodity.serve.http._messages import OutputSelection, PriceWindow
 
 
@@ -27,8 +27,13 @@ def window_findings(metadata: Metadata, window: PriceWindow) -> tuple[Finding, .
         window.prices[:, :N], dates, metadata.symbols, frequency=frequency, training=metadata.training_prices
     )
     if metadata.references:
-        references = torch.from_numpy(window.prices[:, N:])
+        references = torch.from_numpy(window.prices[:, N : N + len(metadata.references)])
         findings += (*ended_references(references, metadata.references, str(dates[-1]), frequency),)
+    if metadata.ranges:
+        own = [metadata.symbols.index(symbol) for symbol in metadata.ranges]
+        bars = torch.from_numpy(window.prices[:, -3 * len(own) :]).unflatten(1, (len(own), 3))
+        usable = usable_ranges(torch.from_numpy(window.prices[:, own]), bars)
+        findings += (*ended_ranges(usable, metadata.ranges, str(dates[-1])),)
     age = int((np.datetime64(datetime.now(timezone.utc).date(), "D") - dates[-1]).astype(np.int64))
     if age > STALE_DAYS[frequency]:
         findings += (Finding("old prices", "", str(dates[-1]), 0, f"the last row is {age:,} days old", "kept"),)

@@ -38,8 +38,9 @@ class Instance(BaseModel):
         PriceRows | PricesBySymbol,
         Field(
             union_mode="left_to_right",
-            description="Either T rows of prices, in the order of the artifact's symbols and references, or an object "
-            "that maps each symbol to its T prices; references may be left out of it. null is a missing price.",
+            description="Either T rows of prices, in the order of the artifact's symbols, references and bars, or an "
+            "object that maps each of them to its T prices; references and bars may be left out of it. null is a "
+            "missing price.",
         ),
     ]
     dates: Annotated[list[Date], FAIL_FAST] = Field(description="T dates in ascending order")

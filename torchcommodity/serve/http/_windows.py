@@ -92,7 +92,7 @@ def _indices(name: str, values: Sequence[Any] | None, available: Sequence[float]
 def _window(instance: Instance, field: str, metadata: ServedArtifact, limits: Limits) -> PriceWindow:
     """Prices and days of an instance, by row or by symbol, one price per date and symbol.
 
-    By symbol, the artifact's references may be left out.
+    By symbol, the artifact's references, and open, high and low, may be left out.
     """
     rows = len(instance.dates)
     _check_rows(rows, f"{field}.dates", 1 if instance.append else metadata.min_rows, limits)
@@ -104,7 +104,7 @@ def _window(instance: Instance, field: str, metadata: ServedArtifact, limits: Li
             if symbol not in symbols:
                 raise invalid_field(field, f"the symbols {', '.join(symbols)}", symbol)
         missing: PriceSeries = [None] * rows
-        series = dict.fromkeys(metadata.references, missing) | instance.prices
+        series = dict.fromkeys(symbols[len(metadata.symbols) :], missing) | instance.prices
         for symbol in symbols:
             if symbol not in series:
                 raise invalid_field(f"{field}.{symbol}", f"{rows} prices", None)

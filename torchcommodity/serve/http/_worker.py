@@ -51,6 +51,7 @@ def served_artifact(metadata: Metadata) -> ServedArtifact:
     shared = {field.name for field in fields(ServedArtifact)} & set(vars(metadata))
     return ServedArtifact(
         **{name: getattr(metadata, name) for name in shared},
+        columns=metadata.columns,
         min_rows=metadata.min_rows,
         day_range=metadata.day_range,
         example=example_request(metadata),
