@@ -5,6 +5,7 @@ and volatile periods weigh alike, and each coefficient is drawn toward zero by i
 of an outcome that it explains over that of a mean of as many independent outcomes as the rows hold.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -16,25 +17,25 @@ from torchcommodity.training._basis import fit_basis
 
 PAIR_PRIOR = 12.0  # F at which half of a reversion is expected
 SEASON_PRIOR = 6.0  # likewise of a season
-MAX_PAIRS = 64  # of a symbol, those of the strongest evidence: among copies of a price further ones say nothing new
-BLOCK = 256  # rows of all goods that stay in the cache of a processor
+MAX_PAIRS = 64  # of a symbol, those of the strongest correlation: further copies of a price say nothing new
+ROWS, COLUMNS = 256, 32  # rows of all goods, and goods in all rows, that stay in the cache of a processor
 
 
 class OwnHistory(NamedTuple):
-    """The rows on which a symbol has a price, and all goods on them: the last price, which stands for up to 5 rows."""
+    """The rows on which a symbol has a price, and goods on them: the last price, which stands for up to 5 rows."""
 
     rows: Tensor  # (W,) int64
-    log: Tensor  # (W,) its log price
-    others: Tensor  # (W, J) log prices of all goods, zero where not known
+    others: Tensor  # (W, J) log prices of the goods, zero where not known
     known: Tensor  # (W, J) 1 where known, 0 elsewhere
 
 
-class Relation(NamedTuple):
-    """Evidence of a symbol and the goods of the same moves, at one horizon: zero where it does not revert."""
+class Relations(NamedTuple):
+    """A symbol and goods of the same moves, at each horizon: slope and evidence are zero where it does not revert."""
 
-    slope: Tensor  # (J,) b < 0
-    evidence: Tensor  # (J,) F
-    rows: Tensor  # (J,) int64
+    deviations: Tensor  # (W, J) x
+    slope: Tensor  # (H, J) b < 0
+    evidence: Tensor  # (H, J) F
+    rows: Tensor  # (H, J) int64
 
 
 @torch.no_grad()
@@ -44,7 +45,7 @@ def fit_location(location: Location, inputs: ModelInputs, target: Tensor, varian
     For a symbol n, another good j and a horizon h, with y, z and c the outcome of n, the deviation x_nj and the change
     of ln P_j until the outcome of n, each over sigma_h = sqrt(h v): j is kept if sum yc / sqrt(sum y^2 sum c^2) reaches
     the rule's `comovement`, the rows its `min_rows`, and b = sum zy / sum z^2 is negative; of more than 64 goods, those
-    of the largest sum of F over the horizons. With F = b^2 sum z^2 / (h Var(y - bz)), the coefficient of x_nj is
+    of the largest correlation at any horizon. With F = b^2 sum z^2 / (h Var(y - bz)), the coefficient of x_nj is
     b F / sum F * F / (F + 12).
 
     The season is least squares of what is left of the outcomes on the waves, times F / (F + 6). Futures curves of spot
@@ -61,36 +62,34 @@ def fit_location(location: Location, inputs: ModelInputs, target: Tensor, varian
     """
     horizons = location.config.horizons
     carried = CarriedPrices(inputs, location.rule.max_age)
-    pairs, coefficients, rows = [], [], []
+    fitted: dict[int, tuple[Tensor, Tensor, Tensor]] = {}  # by symbol: pairs (M, 2), coefficients (H, M), rows (M,)
     season, expected = torch.zeros_like(location.season), torch.zeros_like(target)
-    for n in range(location.assets):
-        own = carried.own_history(n)
-        sigma = [(h * variance[own.rows, n]).sqrt() for h in horizons]
-        outcomes = [target[own.rows, i, n] for i in range(len(horizons))]
-        similar = torch.stack([moves_alike(location, own, n, y, s, h) for y, s, h in zip(outcomes, sigma, horizons)])
-        others = similar.any(0).nonzero()[:, 0]
-        x, known = deviations(location, own, others)
-        relations = [
-            fit_relation(location, x, known, y, s, h, similar[i, others])
-            for i, (y, s, h) in enumerate(zip(outcomes, sigma, horizons))
-        ]
-        evidence = torch.stack([relation.evidence for relation in relations])
-        weak = evidence.sum(0).argsort(descending=True, stable=True)[MAX_PAIRS:]
-        for relation in relations:
-            relation.slope[weak], relation.evidence[weak] = 0.0, 0.0
-        weights = torch.stack([shrunk_coefficients(relation) for relation in relations])  # (H, J')
-        m = torch.stack([x @ w for w in weights], 1)  # (W, H), each horizon with the bits that it has alone
-        if inputs.days is not None:
-            waves = seasonal_waves(inputs.days[own.rows].to(variance))
-            for i, (y, s, h) in enumerate(zip(outcomes, sigma, horizons)):
-                season[i, n] = fit_season(waves, y - m[:, i], s, h, location.rule.min_rows)
-                m[:, i] += waves @ season[i, n]
-        expected[own.rows, :, n] = m
-        nonzero = (weights != 0).any(0)
-        pairs.append(torch.stack([torch.full_like(others, n), others], 1)[nonzero])
-        coefficients.append(weights[:, nonzero])
-        rows.append(torch.stack([relation.rows for relation in relations]).amax(0)[nonzero])
-    location.set_pairs(torch.cat(pairs), torch.cat(coefficients, 1), torch.cat(rows))
+    for group in carried.same_rows(location.assets):
+        history = carried.history(group[0])
+        alike = moves_alike(location, history, group, target, variance)
+        for n, similar in zip(group, alike.unbind(1)):
+            own = carried.own_part(history, n)
+            sigma = [(h * variance[own.rows, n]).sqrt() for h in horizons]
+            outcomes = [target[own.rows, i, n] for i in range(len(horizons))]
+            others = similar.any(0).nonzero()[:, 0]
+            blocks = [
+                fit_relations(location, own, n, columns, outcomes, sigma, similar[:, columns])
+                for columns in others.split(COLUMNS)
+            ]
+            x, slope, evidence, rows = (torch.cat(parts, 1) for parts in zip(*blocks))
+            weights = shrunk_coefficients(slope, evidence)
+            m = torch.stack([x @ w for w in weights], 1)  # (W, H), each horizon with the bits that it has alone
+            if inputs.days is not None:
+                waves = seasonal_waves(inputs.days[own.rows].to(variance))
+                for i, (y, s, h) in enumerate(zip(outcomes, sigma, horizons)):
+                    season[i, n] = fit_season(waves, y - m[:, i], s, h, location.rule.min_rows)
+                    m[:, i] += waves @ season[i, n]
+            expected[own.rows, :, n] = m
+            kept = (weights != 0).any(0)
+            pairs = torch.stack([torch.full_like(others, n), others], 1)
+            fitted[n] = pairs[kept], weights[:, kept], rows.amax(0)[kept]
+    pairs_of, coefficients_of, rows_of = zip(*(fitted[n] for n in range(location.assets)))
+    location.set_pairs(torch.cat(pairs_of), torch.cat(coefficients_of, 1), torch.cat(rows_of))
     location.season.copy_(season)
     expected = location.limit(expected, variance)
     return expected if location.basis is None else fit_basis(location.basis, inputs, target, variance, expected)
@@ -106,31 +105,67 @@ class CarriedPrices:
         self.source = torch.where(self.fresh, numbers, -1).cummax(0).values  # row of the last price, -1 before it
         self.log = log.gather(0, self.source.clamp(min=0))
 
-    def own_history(self, n: int) -> OwnHistory:
+    def history(self, n: int) -> OwnHistory:
+        """The rows of symbol n, and all goods on them."""
         rows = self.fresh[:, n].nonzero()[:, 0]
         oldest = torch.cat([rows.new_zeros(self.max_age), rows])[: len(rows), None]  # row of a price of that age
         known = (self.source[rows] >= oldest).to(self.log)
-        log = self.log[rows]
-        return OwnHistory(rows, log[:, n].clone(), log.mul_(known), known)
+        return OwnHistory(rows, self.log[rows].mul_(known), known)
+
+    def own_part(self, history: OwnHistory, n: int) -> OwnHistory:
+        """`history(n)`, from that of a symbol with the same rows; before n's first row no row of its own has passed."""
+        rows = self.fresh[:, n].nonzero()[:, 0]
+        start = int(torch.searchsorted(history.rows, rows[0])) if len(rows) else 0
+        own = slice(start, start + len(rows))
+        others, known, first = history.others[own].clone(), history.known[own].clone(), rows[: self.max_age]
+        known[: self.max_age] = (self.source[first] >= 0).to(known)
+        others[: self.max_age] = self.log[first] * known[: self.max_age]
+        return OwnHistory(rows, others, known)
+
+    def same_rows(self, symbols: int) -> list[list[int]]:
+        """Groups of symbols that have prices on the same rows from their first to their last one; the longest first."""
+        groups: list[list[int]] = []
+        fresh = self.fresh[:, :symbols].T.contiguous()
+        rows = [own.nonzero()[:, 0] for own in fresh]
+        for n in sorted(range(symbols), key=lambda n: -len(rows[n])):
+            span = slice(int(rows[n][0]), int(rows[n][-1]) + 1) if len(rows[n]) else slice(0)
+            group = next((g for g in groups if torch.equal(fresh[g[0], span], fresh[n, span])), None)
+            if group is None:
+                groups.append([n])
+            else:
+                group.append(n)
+        return groups
 
 
-def moves_alike(location: Location, own: OwnHistory, n: int, outcome: Tensor, sigma: Tensor, h: int) -> Tensor:  # (J,)
-    """Goods whose changes over the horizon are correlated with the outcomes of symbol n, on enough rows."""
-    y, valid = standardized(outcome, sigma)
-    w = torch.where(valid, 1 / sigma, 0.0)
-    per_row = torch.stack([y.square(), valid.to(y)])
-    sums = own.others.new_zeros(4, own.others.shape[1])  # of yc, c^2, y^2 and rows
-    for start in range(0, len(y) - h, BLOCK):  # all goods at once would be read from main memory for each operation
-        now = slice(start, min(start + BLOCK, len(y) - h))
-        then = slice(now.start + h, now.stop + h)
-        known = own.known[then] * own.known[now]
-        c = (own.others[then] - own.others[now]).mul_(known).mul_(w[now, None])
-        sums[0] += y[now] @ c
-        sums[1] += c.square_().sum(0)
-        sums[2:] += per_row[:, now] @ known
-    alike = (sums[0] / (sums[1] * sums[2]).sqrt() >= location.rule.comovement) & (sums[3] >= location.rule.min_rows)
-    alike[n] = False
-    return alike
+def moves_alike(
+    location: Location, history: OwnHistory, group: list[int], target: Tensor, variance: Tensor
+) -> Tensor:  # (T, H, N), (T, N) -> (H, G, J)
+    """The goods, at most 64, whose changes over a horizon are most correlated with the outcomes of G symbols.
+
+    The symbols have prices on the same rows: changes are computed once for all of them, and sums are products of
+    matrices.
+    """
+    rule, J = location.rule, history.others.shape[1]
+    correlation = torch.zeros(len(location.config.horizons), len(group), J, dtype=torch.double)
+    for i, h in enumerate(location.config.horizons):
+        sigma = (h * variance[history.rows][:, group]).sqrt()
+        y, valid = standardized(target[history.rows, i][:, group], sigma)
+        w = torch.where(valid, 1 / sigma, 0.0)
+        of_symbols = y * w, w.square(), y.square(), valid.to(y)  # times c, c^2, 1 and 1
+        sums = y.new_zeros(4, len(group), J)
+        for start in range(0, len(y) - h, ROWS):
+            now = slice(start, min(start + ROWS, len(y) - h))
+            then = slice(now.start + h, now.stop + h)
+            known = history.known[then] * history.known[now]
+            c = (history.others[then] - history.others[now]).mul_(known)
+            for total, x, moves in zip(sums, of_symbols, (c, c.square(), known, known)):
+                total.addmm_(x[now].T, moves)
+        yc, cc, yy, rows = sums
+        correlation[i] = torch.where(rows >= rule.min_rows, yc / (cc * yy).sqrt(), 0.0)
+    correlation[:, torch.arange(len(group)), group] = 0.0
+    highest = correlation.amax(0)
+    weak = highest.argsort(dim=1, descending=True, stable=True)[:, MAX_PAIRS:]
+    return (correlation >= rule.comovement) & highest.scatter(1, weak, -1.0).gt(-1.0)
 
 
 def standardized(outcome: Tensor, sigma: Tensor) -> tuple[Tensor, Tensor]:  # (W,) each
@@ -139,35 +174,42 @@ def standardized(outcome: Tensor, sigma: Tensor) -> tuple[Tensor, Tensor]:  # (W
     return torch.where(y.isfinite(), y, 0.0), y.isfinite()
 
 
-def deviations(location: Location, own: OwnHistory, others: Tensor) -> tuple[Tensor, Tensor]:  # (W, J') each
-    """x of the symbol against some other goods, as in `Location.deviations`, zero where not known; 1 where known."""
-    ratio = torch.where(own.known[:, others] > 0, own.log[:, None] - own.others[:, others], torch.nan)
-    rule = location.rule
-    x = ratio - ewm_mean(ratio, halflife=rule.halflife, min_periods=rule.min_values, ignore_na=True)
-    return torch.where(x.isfinite(), x, 0.0), x.isfinite().to(x)
+def fit_relations(
+    location: Location,
+    own: OwnHistory,
+    n: int,
+    others: Tensor,  # (J,) int64
+    outcomes: Sequence[Tensor],  # H of (W,)
+    sigmas: Sequence[Tensor],  # H of (W,)
+    alike: Tensor,  # (H, J) bool
+) -> Relations:
+    """Reversion of symbol n to some goods at each horizon; z = x / sigma."""
+    rule, known = location.rule, own.known[:, others]
+    ratio = torch.where(known > 0, own.others[:, [n]] - own.others[:, others], torch.nan)
+    x = ratio.sub_(ewm_mean(ratio, halflife=rule.halflife, min_periods=rule.min_values, ignore_na=True))
+    unknown = x.isnan()
+    x, known = x.masked_fill_(unknown, 0.0), torch.where(unknown, 0.0, 1.0).to(x)
+    x_squares, parts = x.square(), []
+    for h, outcome, sigma, similar in zip(location.config.horizons, outcomes, sigmas, alike):
+        y, valid = standardized(outcome, sigma)
+        w = torch.where(valid, 1 / sigma, 0.0)
+        rows, total, y_squares = torch.stack([valid.to(y), y, y.square()]) @ known
+        products, z_total = torch.stack([y * w, w]) @ x
+        squares = w.square() @ x_squares
+        slope = products / squares
+        # of y - bz, whose sum of squares is sum y^2 - b sum zy
+        variance = (y_squares - slope * products) / rows - ((total - slope * z_total) / rows).square()
+        evidence = slope.square() * squares / (h * variance)
+        keep = similar & (rows >= rule.min_rows) & (slope < 0) & evidence.isfinite()
+        parts.append([torch.where(keep, value, 0.0) for value in (slope, evidence, rows)])
+    slope, evidence, rows = (torch.stack(values) for values in zip(*parts))
+    return Relations(x, slope, evidence, rows.long())
 
 
-def fit_relation(
-    location: Location, x: Tensor, known: Tensor, outcome: Tensor, sigma: Tensor, h: int, similar: Tensor
-) -> Relation:
-    """Reversion of the symbol to each of some goods; `x`, `known` (W, J') of `deviations`."""
-    y, valid = standardized(outcome, sigma)
-    z = x * torch.where(valid, 1 / sigma, 0.0)[:, None]
-    rows, total, y_squares = torch.stack([valid.to(y), y, y.square()]) @ known
-    products, z_total = torch.stack([y, torch.ones_like(y)]) @ z
-    squares = z.square_().sum(0)
-    slope = products / squares
-    # of y - bz, whose sum of squares is sum y^2 - b sum zy
-    variance = (y_squares - slope * products) / rows - ((total - slope * z_total) / rows).square()
-    evidence = slope.square() * squares / (h * variance)
-    keep = similar & (rows >= location.rule.min_rows) & (slope < 0) & evidence.isfinite()
-    return Relation(torch.where(keep, slope, 0.0), torch.where(keep, evidence, 0.0), torch.where(keep, rows, 0).long())
-
-
-def shrunk_coefficients(relation: Relation) -> Tensor:  # (J',)
+def shrunk_coefficients(slope: Tensor, evidence: Tensor) -> Tensor:  # (H, J) each
     """Coefficients of the deviations: slopes, weighted by their evidence."""
-    f = relation.evidence
-    return relation.slope * f / f.sum().clamp(min=torch.finfo(f.dtype).tiny) * f / (f + PAIR_PRIOR)
+    total = torch.stack([f.sum() for f in evidence]).clamp(min=torch.finfo(evidence.dtype).tiny)
+    return slope * evidence / total[:, None] * evidence / (evidence + PAIR_PRIOR)
 
 
 def fit_season(waves: Tensor, outcome: Tensor, sigma: Tensor, h: int, min_rows: int) -> Tensor:  # (4,)
