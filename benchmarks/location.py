@@ -1,7 +1,8 @@
-"""What related prices and the season add to the forecast: the model with them against the model without.
+"""What related prices, the season and futures curves add to the forecast: the model with them against the one without.
 
 python benchmarks/location.py                                          # embedded prices and random walks
 python benchmarks/location.py --futures FOLDER --page docs/results/location.md   # and the ten futures of futures.py
+python benchmarks/location.py --curves FILE --page docs/results/location.md      # only spot prices with curves
 """
 
 import argparse
@@ -21,6 +22,11 @@ from torchcommodity.opkit import MetadataTensor
 from torchcommodity.training import FitConfig
 
 WITHOUT = "without"
+# the product whose futures curve says where a spot price goes; propane has none
+CURVE_OF = {
+    "WTI": "CL", "BRENT": "BRN", "HENRY_HUB": "NG", "HEATING_OIL_NYH": "HO", "ULSD_NYH": "HO", "ULSD_USGC": "HO",
+    "JET_FUEL_USGC": "HO", "CARB_DIESEL_LA": "HO", "GASOLINE_NYH": "RB", "GASOLINE_USGC": "RB", "RBOB_LA": "RB",
+}  # fmt: skip
 DAILY, MONTHLY = ((2000, 2016), (2017, 2025)), ((1990, 2009), (2010, 2025))  # years of choice, test years
 
 
@@ -49,6 +55,24 @@ def futures_cases(folder: Path) -> Iterator[Case]:
         "ten futures, neither": {"calendar": False},
     }.items():
         yield Case(name, futures(folder, **rules), ((2010, 2016), (2017, 2023)))
+
+
+def curve_cases(path: Path) -> Iterator[Case]:
+    """Curves from a file `date,product,nth,close` of CL, BRN, NG, HO and RB from 2007 on."""
+    spans = (2009, 2016), (2017, 2025)
+    daily = data.embedded(list(data.embedded_symbols())).with_curve(data.read_curve(path), CURVE_OF)
+    yield Case("12 spot prices, 11 with a curve", daily, spans)
+    yield Case("the curve one row late", late_curve(daily, 1), spans)
+    yield Case("the curve five rows late", late_curve(daily, 5), spans)
+    three = {symbol: CURVE_OF[symbol] for symbol in data.embedded().symbols}
+    yield Case("WTI, Brent, Henry Hub", data.embedded().with_curve(data.read_curve(path), three), spans)
+
+
+def late_curve(panel: data.Panel, rows: int) -> data.Panel:
+    assert panel.curve is not None
+    closes = panel.curve.plain()
+    late = torch.cat([torch.full_like(closes[:rows], torch.nan), closes[:-rows]])
+    return panel.with_curve(late, dict(zip(panel.symbols, panel.curve_of)))
 
 
 def random_walks(panel: data.Panel) -> data.Panel:
@@ -88,17 +112,23 @@ def rows(case: Case) -> Iterator[list[str]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--futures", type=Path, help="Folder with the ten futures, see futures.py")
+    parser.add_argument("--curves", type=Path, help="File with curves of energy futures: only the table of curves")
     parser.add_argument("--page", type=Path, help="Markdown page whose tables are replaced")
     options = parser.parse_args()
-    cases = [*embedded_cases(), *(futures_cases(options.futures) if options.futures else ())]
-    for frequency in ("daily", "monthly"):
+    if options.curves:
+        tables = {"curves": list(curve_cases(options.curves))}
+    else:
+        cases = [*embedded_cases(), *(futures_cases(options.futures) if options.futures else ())]
+        tables = {name: [case for case in cases if case.panel.frequency == name] for name in ("daily", "monthly")}
+    for name, chosen in tables.items():
+        frequency = chosen[0].panel.frequency
         horizons = FitConfig.for_frequency(frequency).model.har.horizons
         heads = ["prices", "origins", *(horizon_name(h, frequency) for h in horizons), "inside 90 %"]
-        table = [row for case in cases if case.panel.frequency == frequency for row in rows(case)]
+        table = [row for case in chosen for row in rows(case)]
         text = f"{format_table(heads, table)}\n\n{environment(f'torch {torch.__version__}')}"
         print(text)
         if options.page:
-            replace_table(options.page, frequency, text)
+            replace_table(options.page, name, text)
 
 
 if __name__ == "__main__":

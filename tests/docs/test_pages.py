@@ -13,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+import pandas as pd
 import pytest
 import typer
 
@@ -99,11 +100,11 @@ def _runs(page: Path) -> bool:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working directory of a page, with the files that the pages read: embedded prices of WTI, once as a curve."""
+    """The working directory of a page, with the files that the pages read: embedded prices of WTI, twice as a curve."""
     closes = data.read("embedded", symbols=["WTI"]).between("2016-01-01", "2019-01-03").to_pandas().dropna()
     closes.to_csv(tmp_path / "prices.csv")
-    front = closes.rename_axis(columns="symbol").stack().rename("close").reset_index().assign(nth=1)
-    front.to_csv(tmp_path / "curve.csv", index=False)
+    front = closes.rename_axis(columns="symbol").stack().rename("close").reset_index()
+    pd.concat([front.assign(nth=1), front.assign(nth=2)]).to_csv(tmp_path / "curve.csv", index=False)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -180,7 +180,7 @@ def _parse(
     reject(repeated, second_price)
     matrix = np.full((len(keys), C), np.nan)
     matrix[day_row, rows.symbol] = prices
-    if C > N:  # a day on which only references have a row is none of the panel
+    if C > N:  # a day on which only references and curves have a row is none of the panel
         own_day = np.bincount(day_row, rows.symbol < N, len(keys)) > 0
         keys, matrix = keys[own_day], matrix[own_day]
     starts = np.searchsorted(keys, np.arange(len(block) + 1) * span)

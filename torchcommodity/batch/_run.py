@@ -22,7 +22,7 @@ from torchcommodity.batch._results import Results, Run
 from torchcommodity.batch._sources import PanelTable, is_panel_table, local_panels, open_source
 from torchcommodity.data import Panel, to_panel, utc_now
 from torchcommodity.export import Artifact, Metadata, panel_inputs
-from torchcommodity.forecast import Forecaster, align_panel
+from torchcommodity.forecast import Forecaster
 from torchcommodity.opkit import MetadataTensor
 from torchcommodity.opkit.arguments import operation
 from torchcommodity.training import ExecutorName, one_thread
@@ -116,8 +116,7 @@ def run(
         if not is_panel_table(panels):
             with operation("batch"):
                 panel, metadata = to_panel(source), artifact.metadata
-            panel = align_panel(panel, metadata.symbols, metadata.contracts, metadata.frequency, metadata.references)
-            panels = _all_columns(panel, metadata)
+            panels = _all_columns(metadata.align_panel(panel), metadata)
         with _readable_errors(source):
             table = open_source(connection, panels, source)
         new = _new_run(artifact, table, part)

@@ -13,7 +13,17 @@ import typer
 
 from torchcommodity.cli import _options as options
 from torchcommodity.cli._bundle import with_bundles
-from torchcommodity.cli._prices import DETECTED, SOURCES, Contracts, SourceOptions, Symbols, check_source, read_prices
+from torchcommodity.cli._prices import (
+    DETECTED,
+    SOURCES,
+    Contracts,
+    CurveFile,
+    CurveOf,
+    SourceOptions,
+    Symbols,
+    check_source,
+    read_prices,
+)
 
 TOKEN = "TORCHCOMMODITY_TOKEN"
 
@@ -96,11 +106,14 @@ class DashboardPrices:
     ] = None
     symbols: Symbols = None
     contracts: Contracts = None
+    curve: CurveFile = None
+    curve_of: CurveOf = None
     source_options: SourceOptions = DETECTED
 
     def read(self) -> "Panel":
         """The panel of these options."""
-        return read_prices(str(self.data), self.symbols, self.contracts, options=self.source_options)
+        columns = self.symbols, self.contracts, self.curve
+        return read_prices(str(self.data), *columns, curve_of=self.curve_of, options=self.source_options)
 
 
 @with_bundles

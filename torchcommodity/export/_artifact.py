@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchcommodity.data import Panel, add_references, compare_with_training, to_panel
+from torchcommodity.data import Panel, add_curve, add_references, compare_with_training, to_panel
 from torchcommodity.export._checksum import verify
 from torchcommodity.export._compatibility import (
     CPU,
@@ -27,14 +27,13 @@ from torchcommodity.forecast import (
     Forecast,
     Forecaster,
     Location,
-    align_panel,
     check_warmup,
     explain_location,
     input_findings,
 )
 from torchcommodity.models import ModelInputs
 from torchcommodity.opkit.arguments import current_operation, operation
-from torchcommodity.training import one_thread, panel_bars, reference_prices, resolve_device
+from torchcommodity.training import nearby_closes, one_thread, panel_bars, reference_prices, resolve_device
 
 ZIP_MAGIC = b"PK\x03\x04"
 
@@ -100,7 +99,7 @@ class Artifact:
         """Build an artifact without a file, equal bit for bit to that of the `pt2` file.
 
         Raises:
-            ValueError: the forecaster was fitted with a futures curve, which an artifact does not take, or on series
+            ValueError: the forecaster was fitted on futures with a curve, which an artifact does not take, or on series
                 that roll on other days than by the exchange's rule; or it is on a device without float64.
         """
         with operation("Artifact.from_forecaster"):
@@ -127,9 +126,9 @@ class Artifact:
         """Quantiles (B, H, N, Q) float64 of the cumulative log-return after the last row.
 
         Args:
-            prices: (B, T, C) float64, the columns of `metadata.columns`: symbols in `metadata.units`, references, and
-                open, high and low of `metadata.ranges`. NaN is missing; zero and negative prices count as missing, as
-                in training. A row without a bar counts with its close.
+            prices: (B, T, C) float64, the columns of `metadata.columns`: symbols in `metadata.units`, references,
+                closes of curves, and open, high and low of `metadata.ranges`. NaN is missing; zero and negative prices
+                count as missing, as in training. A row without a bar counts with its close.
             days: (B, T) int64, days since 1970-01-01, strictly increasing along T; rows are trading days.
 
         A symbol with at most `metadata.warmup` positive prices is NaN. The forecast starts from its last positive
@@ -147,12 +146,13 @@ class Artifact:
 
     @operation("predict")
     @one_thread()
-    def predict(self, prices: Any, references: Any = None) -> Forecast:
+    def predict(self, prices: Any, references: Any = None, curve: Any = None) -> Forecast:
         """Forecast from the last row of `prices`, as `Forecaster.predict` does; in `pt2` format, the same bits.
 
         Args:
             prices: anything that `data.to_panel` takes, with at least the symbols of the artifact.
             references: prices of the references of the artifact, as for `Forecaster.predict`.
+            curve: closes of nearby contracts for its spot prices, likewise.
 
         Raises:
             TypeError: `prices` has another type.
@@ -166,7 +166,7 @@ class Artifact:
             >>> export.Artifact.load(path).predict(data.embedded().between(None, "2019-01-03"))
             Forecast(WTI; from 2019-01-03; horizons 5, 21, 63, 126; 19 levels)
         """
-        metadata, panel = self.metadata, self._align_panel(prices, references)
+        metadata, panel = self.metadata, self._align_panel(prices, references, curve)
         try:
             log_returns = self(*panel_inputs(metadata, panel))[0]
         except ValueError as error:
@@ -177,12 +177,13 @@ class Artifact:
 
     @operation("location")
     @one_thread()
-    def location(self, prices: Any, references: Any = None) -> Location:
+    def location(self, prices: Any, references: Any = None, curve: Any = None) -> Location:
         """What moves the median from the last row of `prices`, as `Forecaster.location` says it.
 
         Args:
             prices: as for `predict`.
             references: as for `predict`.
+            curve: as for `predict`.
 
         Raises:
             ValueError: an earlier version wrote the file, or as for `predict`.
@@ -194,16 +195,19 @@ class Artifact:
             >>> print(artifact.location(prices).sentence("HENRY_HUB", 63))
             3 months: season: -1.0 %
         """
-        location = panel_location(self.metadata, self._align_panel(prices, references))
+        location = panel_location(self.metadata, self._align_panel(prices, references, curve))
         if location is None:
             rule = "the artifact must record what moves its medians, as this version writes it"
             raise ValueError(f"location: {rule}; got one of version {self.metadata.version}: export it again")
         return location
 
-    def _align_panel(self, prices: Any, references: Any) -> Panel:
+    def _align_panel(self, prices: Any, references: Any, curve: Any) -> Panel:
         metadata = self.metadata
-        panel = add_references(to_panel(prices), references)
-        panel = align_panel(panel, metadata.symbols, metadata.contracts, metadata.frequency, metadata.references)
+        panel = metadata.align_panel(add_references(to_panel(prices), references))
+        if curve is not None:
+            if not metadata.closes:
+                raise ValueError(f"{current_operation()}: curve must be None: the artifact takes no curve; got one")
+            panel = add_curve(panel, curve, dict(zip(metadata.symbols, metadata.curve_of)))
         try:
             check_warmup(panel.values.plain(), panel.symbols, metadata.warmup)
         except ValueError as error:
@@ -217,13 +221,11 @@ class Artifact:
 
 
 def panel_inputs(metadata: Metadata, panel: Panel) -> tuple[Tensor, Tensor]:  # (1, T, C), (1, T)
-    """Arguments of an artifact from an aligned panel: prices of symbols and references, bars, and days."""
+    """Arguments of an artifact from an aligned panel: prices of symbols and references, closes, bars, and days."""
     prices = panel.values.plain().detach()
-    if metadata.references:
-        prices = torch.cat([prices, reference_prices(panel, metadata.references)], 1)
-    if metadata.ranges:
-        own = [metadata.symbols.index(symbol) for symbol in metadata.ranges]
-        prices = torch.cat([prices, panel_bars(panel)[:, own].flatten(1)], 1)
+    own = [metadata.symbols.index(symbol) for symbol in metadata.ranges]
+    others = reference_prices(panel, metadata.references), nearby_closes(panel, metadata.closes)
+    prices = torch.cat([prices, *others, panel_bars(panel)[:, own].flatten(1)], 1)
     return prices[None], torch.from_numpy(panel.dates.astype(np.int64))[None]
 
 
@@ -232,18 +234,12 @@ def panel_location(metadata: Metadata, panel: Panel) -> Location | None:
     if metadata.location is None:
         return None
     (prices,), (days,) = panel_inputs(metadata, panel)
-    N, R = len(metadata.symbols), len(metadata.references)
-    symbols, references, _ = prices.tensor_split([N, N + R], dim=1)
-    rolls = None
+    columns, rolls = metadata.layout.split(prices), None
     if any(metadata.contracts):  # those of the graph
         rolls = RollMonths(metadata.contracts, metadata.horizons[-1])(days[None])[0]
-    har = metadata.location.to_har(N)
+    har = metadata.location.to_har(len(metadata.symbols))
     inputs = ModelInputs(
-        symbols,
-        rolls,
-        references=references if R else None,
-        days=days,
-        bars=panel_bars(panel, metadata.ranges) if har.config.bars else None,
+        columns.symbols, rolls, columns.curve, references=columns.references, days=days, bars=columns.bars
     )
     return explain_location(har, inputs, metadata.symbols, metadata.references)
 

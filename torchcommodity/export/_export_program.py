@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
+from torchcommodity.export._columns import ColumnLayout
 from torchcommodity.export._roll_months import RollMonths, calendar_range, day_range
 from torchcommodity.forecast import Forecaster
 
@@ -13,8 +14,8 @@ from torchcommodity.forecast import Forecaster
 class RawPriceForecaster(nn.Module):
     """The forecaster's model with its roll months: prices (B, T, C) and days (B, T) to quantiles (B, H, N, Q).
 
-    The columns are the N symbols of the forecaster, its R references, and the bars of its ranges, see
-    `Metadata.columns`.
+    The columns are the N symbols of the forecaster, its R references, the closes of the curves of its spot prices, and
+    the bars of its ranges, see `Metadata.columns`.
     The result equals that of `forecast.predict` bit for bit, because both call the same model with the same rolls.
     """
 
@@ -35,26 +36,15 @@ class RawPriceForecaster(nn.Module):
                 f"calendar of the graph counts trading days; got {', '.join(filter(None, forecaster.contracts))}"
             )
         self.calendar = RollMonths(forecaster.contracts, forecaster.horizons[-1]) if has_rolls else None
-        self.assets, self.references = len(forecaster.symbols), len(forecaster.references)
-        self.columns = self.assets + self.references + 3 * len(forecaster.ranges)
-        fields = torch.full((self.assets, 3), self.columns)  # NaN after the last column
-        first = self.assets + self.references
-        for k, symbol in enumerate(forecaster.ranges):
-            fields[forecaster.symbols.index(symbol)] = first + 3 * k + torch.arange(3)
-        self.has_bars = forecaster.model.har.config.bars
-        self.register_buffer("bar_fields", fields.flatten())
+        names = forecaster.symbols, forecaster.references, forecaster.curve_of, close_names(forecaster)
+        self.columns = ColumnLayout.of(*names, forecaster.ranges, forecaster.model.har.config.bars)
         self.day_range = day_range(calendar_range(forecaster.contracts))
 
     def forward(self, prices: Tensor, days: Tensor) -> Tensor:  # (B, T, C), (B, T) int64 -> (B, H, N, Q)
         first, last = self.day_range
         rolls = None if self.calendar is None else self.calendar(days.clamp(first, last))
-        N, R = self.assets, self.references
-        symbols, references = prices[..., :N], prices[..., N : N + R] if R else None
-        bars = None
-        if self.has_bars:
-            padded = torch.cat([prices, torch.full_like(prices[..., :1], torch.nan)], -1)
-            bars = padded.index_select(-1, self.bar_fields).unflatten(-1, (N, 3))
-        quantiles: Tensor = self.model(symbols, rolls, None, None, references, days, bars)
+        own = self.columns.split(prices)
+        quantiles: Tensor = self.model(own.symbols, rolls, own.curve, None, own.references, days, own.bars)
         # `Artifact` raises an error for these inputs; a program that calls the graph itself must not get numbers
         valid = (days.diff(dim=1) > 0).all(1) & (days[:, 0] >= first) & (days[:, -1] <= last)
         valid = valid & ~prices.isinf().flatten(1).any(1)
@@ -62,8 +52,15 @@ class RawPriceForecaster(nn.Module):
 
     def sample_inputs(self, batch: int, rows: int) -> tuple[Tensor, Tensor]:
         """Prices of a regular wave, to trace and compare graphs; days from 2020-01-01 on."""
-        phase = torch.arange(batch * rows * self.columns, dtype=torch.double).reshape(batch, rows, self.columns)
+        columns = self.columns.columns
+        phase = torch.arange(batch * rows * columns, dtype=torch.double).reshape(batch, rows, columns)
         return 50 + 5 * torch.sin(phase), torch.arange(18262, 18262 + rows).repeat(batch, 1)
+
+
+def close_names(forecaster: Forecaster) -> tuple[str, ...]:
+    """Names of the closes that the curves of its spot prices need, `CL 1` the front contract of CL."""
+    location = forecaster.model.har.location
+    return () if location is None or location.basis is None else location.basis.closes
 
 
 def _freeze_constraints(model: nn.Module) -> nn.Module:

@@ -9,6 +9,7 @@ from torch import Tensor
 from torchcommodity.models import Har, HarConfig, model_config
 
 PAIRS, COEFFICIENTS, ROWS = (f"location.{name}" for name in ("pairs", "coefficients", "rows"))
+BASIS_ROWS = "location.basis.rows"
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class LocationRecord:
         Raises:
             ValueError: the tensors are not those of such a `Har`.
         """
-        har, integers = Har(symbols, self.config), (PAIRS, ROWS)
+        har, integers = Har(symbols, self.config), (PAIRS, ROWS, BASIS_ROWS)
         state = {
             name: torch.tensor(x, dtype=torch.long if name in integers else torch.double)
             for name, x in self.state.items()

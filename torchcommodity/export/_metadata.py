@@ -8,10 +8,12 @@ import torch
 
 import torchcommodity
 from torchcommodity._choices import ArtifactFormat
-from torchcommodity.data import Frequency, PriceStatistics, bar_columns
+from torchcommodity.data import Frequency, Panel, PriceStatistics, bar_columns
+from torchcommodity.export._columns import ColumnLayout
+from torchcommodity.export._export_program import close_names
 from torchcommodity.export._location import LocationRecord
 from torchcommodity.export._roll_months import calendar_range, day_range
-from torchcommodity.forecast import Forecaster
+from torchcommodity.forecast import Forecaster, align_panel
 from torchcommodity.models import model_name
 from torchcommodity.opkit.arguments import operation
 from torchcommodity.training import check_no_extra_terms
@@ -45,6 +47,9 @@ class Metadata:
         references: R names of prices that help to forecast, the next columns of the prices in order.
         ranges: symbols with an open, a high and a low, in this order the last columns of the prices: `WTI open`,
             `WTI high`, `WTI low`.
+        closes: names of the contracts whose closes help to forecast spot prices, the columns before those: `CL 1` is
+            the front contract of CL.
+        curve_of: product of the curve of each symbol, or None. A file of an earlier version has none.
         location: what `Artifact.location` needs beside the prices. A file of an earlier version has none.
     """
 
@@ -68,11 +73,25 @@ class Metadata:
     references: tuple[str, ...] = ()
     location: LocationRecord | None = None
     ranges: tuple[str, ...] = ()
+    closes: tuple[str, ...] = ()
+    curve_of: tuple[str | None, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns of the prices: symbols, references, and the bars of `ranges`."""
-        return self.symbols + self.references + bar_columns(self.ranges)
+        """Names of the columns of the prices: symbols, references, closes of curves, and the bars of `ranges`."""
+        return self.symbols + self.references + self.closes + bar_columns(self.ranges)
+
+    @property
+    def layout(self) -> ColumnLayout:
+        """Which of the columns are what."""
+        products = self.curve_of or (None,) * len(self.symbols)
+        has_bars = self.location is not None and self.location.config.bars
+        return ColumnLayout.of(self.symbols, self.references, products, self.closes, self.ranges, has_bars)
+
+    def align_panel(self, panel: Panel) -> Panel:
+        """Select the symbols and references of the artifact from a panel; see `forecast.align_panel`."""
+        fitted = self.symbols, self.contracts, self.frequency, self.references, self.curve_of
+        return align_panel(panel, *fitted)
 
     @property
     def min_rows(self) -> int:
@@ -121,6 +140,8 @@ def make_metadata(forecaster: Forecaster, format: ArtifactFormat) -> Metadata:
         frequency=forecaster.frequency,
         training_prices=forecaster.record.prices,
         references=forecaster.references,
+        closes=close_names(forecaster),
+        curve_of=forecaster.curve_of if any(forecaster.curve_of) else (),
         location=LocationRecord.from_har(forecaster.model.har),
         ranges=forecaster.ranges,
     )

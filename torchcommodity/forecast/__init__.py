@@ -35,6 +35,7 @@ from torchcommodity.forecast._history import ended_ranges as ended_ranges
 from torchcommodity.forecast._history import ended_references as ended_references
 from torchcommodity.forecast._history import input_findings as input_findings
 from torchcommodity.forecast._history import last_prices as last_prices
+from torchcommodity.forecast._history import missing_curves as missing_curves
 from torchcommodity.forecast._intervals import Coverage as Coverage
 from torchcommodity.forecast._intervals import Interval as Interval
 from torchcommodity.forecast._intervals import count_independent as count_independent
@@ -121,6 +122,7 @@ __all__ = [
     "level_index",
     "main_interval",
     "make_fan",
+    "missing_curves",
     "outlook",
     "pairs_by_strength",
     "predict",

@@ -128,7 +128,7 @@ def fit(
         corrected=result.corrected,
         validation=result.validation,
         note="; ".join(_notes(panel, model, config, covariates, result.note if network_parameters(model) else None)),
-        curve=inputs.curve is not None,
+        curve=inputs.curve is not None and not all(panel.spot),
         own_rolls=panel.has_own_rolls,
         settings=to_toml(config),
         prices=price_statistics(panel),

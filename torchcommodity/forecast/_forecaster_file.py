@@ -27,7 +27,7 @@ class FitRecord:
     corrected: tuple[int, ...]  # horizons whose scale the network corrects
     validation: tuple[tuple[float, ...], ...]  # per epoch and horizon: change of the pinball loss, percent
     note: str  # the outcome in words
-    curve: bool = False  # whether the fit had the curve of nearby contracts
+    curve: bool = False  # whether the fit had futures with the curve of nearby contracts
     own_rolls: bool = False  # whether a series rolled on other days than the exchange's rule
     settings: str = ""  # the FitConfig as TOML, for `training.from_toml`
     prices: tuple[PriceStatistics, ...] = ()  # of each symbol; none in a file of an earlier version

@@ -112,15 +112,24 @@ def make_references(prices: Tensor, dates: np.ndarray, names: Sequence[str]) -> 
 
 def _curve_findings(panel: Panel) -> list[Finding]:
     """A finding for each spot price of an aligned panel whose curve is not known on its last own rows."""
+    if panel.curve is None:
+        return []
+    return missing_curves(panel.values.plain(), panel.curve.plain(), panel.symbols, panel.curve_of, panel.dates)
+
+
+def missing_curves(
+    prices: Tensor, curve: Tensor, symbols: Sequence[str], curve_of: Sequence[str | None], dates: np.ndarray
+) -> list[Finding]:
+    """A finding for each spot price, of (T, N), whose curve, of (T, N, C), is not known on its last own rows."""
     findings = []
-    for n, (symbol, code) in enumerate(zip(panel.symbols, panel.curve_of)):
-        if code is None or panel.curve is None:
+    for n, (symbol, code) in enumerate(zip(symbols, curve_of)):
+        own = _positive(prices[:, n]).nonzero()[:, 0]
+        if code is None or not len(own):
             continue
-        own = _positive(panel.values.plain()[:, n]).nonzero()[:, 0]
-        first = int(own[-CURVE_AGE - 1]) if len(own) > CURVE_AGE else 0
-        recent = _positive(panel.curve.plain()[first : int(own[-1]) + 1, n])
-        if not (recent[:, 0] & (recent.sum(-1) > 1)).any():
-            value = f"no closes of two contracts of {code} in the {CURVE_AGE} rows to {panel.dates[int(own[-1])]}"
+        first, last = (int(own[-min(len(own), k)]) for k in (CURVE_AGE + 1, 1))
+        known = _positive(curve[first : last + 1, n])
+        if not (known[:, 0] & (known.sum(-1) > 1)).any():
+            value = f"no closes of two contracts of {code} in the {CURVE_AGE} rows to {dates[last]}"
             findings.append(Finding("curve missing", symbol, "", 0, value, TREATMENTS["curve missing"]))
     return findings
 

@@ -75,6 +75,7 @@ class Basis(nn.Module):
         self.contracts = 2 + (config.horizons[-1] - 1) // ROWS_PER_CONTRACT
         columns = [n for n, code in enumerate(config.curve_of) if code]
         codes = [config.curve_of[n] for n in columns]
+        self.products = tuple(dict.fromkeys(codes))
         places = torch.arange(assets)
         places[columns] = assets + torch.arange(len(columns))
         through_month = [get_contract(code).through_month for code in codes]
@@ -84,6 +85,11 @@ class Basis(nn.Module):
         self.register_buffer("places", places, persistent=False)
         self.register_buffer("through_month", torch.tensor(through_month), persistent=False)
         self.register_buffer("delivery_rows", delivery_table(codes, through_month), persistent=False)
+
+    @property
+    def closes(self) -> tuple[str, ...]:
+        """Names of the closes that it reads: `CL 1` to `CL 7`, then those of the next product."""
+        return tuple(f"{code} {nth}" for code in self.products for nth in range(1, self.contracts + 1))
 
     def forward(
         self, expected: Tensor, prices: Tensor, curve: Tensor, days: Tensor, past: Past
@@ -100,7 +106,9 @@ class Basis(nn.Module):
         spot = prices.index_select(-1, self.columns)
         own = (spot > 0) & (spot < torch.inf)
         log = self.log_contracts(curve.index_select(2, self.columns).to(spot))  # (B, T, M, K)
-        fresh = log[..., 0].isfinite()
+        # a close on a row on which no symbol has a price is not used: panels leave out such a row
+        own_row = ((prices > 0) & (prices < torch.inf)).any(-1, keepdim=True)
+        fresh = log[..., 0].isfinite() & own_row
         latest = self._carry(torch.where(fresh.unsqueeze(-1), log, 0.0), fresh, past, "curve")
         usable = own & (own_age(own, fresh, CURVE_AGE, past, "curve_age") <= CURVE_AGE)
         basis = torch.where(usable, latest[..., 0] - torch.where(own, spot, 1.0).log(), torch.nan)
@@ -120,10 +128,10 @@ class Basis(nn.Module):
 
     def log_contracts(self, curve: Tensor) -> Tensor:  # (B, T, M, C) -> (B, T, M, K)
         """Log prices of the first K contracts, the last one for those beyond it; NaN with fewer than two contracts."""
+        curve = curve[..., : self.contracts]
         known = (curve > 0) & (curve < torch.inf)
         log = torch.where((known.sum(-1, keepdim=True) > 1), log_curve(curve), torch.nan)
-        further = log[..., -1:].expand(*log.shape[:-1], max(self.contracts - log.shape[-1], 0))
-        return torch.cat([log[..., : self.contracts], further], -1)
+        return torch.cat([log, log[..., -1:].expand(*log.shape[:-1], self.contracts - log.shape[-1])], -1)
 
     def rows_to_delivery(self, days: Tensor) -> Tensor:  # (B, T) -> (B, T, M)
         """tau of each symbol; that of the first or last day of the table for days beyond it."""

@@ -130,14 +130,24 @@ def log_curve(curve: Tensor) -> Tensor:  # (B, T, N, C), NaN or not positive = u
     """Log prices, linear between known contracts and constant beyond the last; NaN where the first is unknown."""
     known = torch.isfinite(curve) & (curve > 0)
     log = torch.where(known, curve, 1.0).log()
-    last, position = curve.shape[-1] - 1, torch.arange(curve.shape[-1], device=curve.device)
-    nearer = torch.where(known, position, -1).cummax(-1).values
-    farther = torch.where(known, position, last + 1).flip(-1).cummin(-1).values.flip(-1)
-    farther = torch.where(farther > last, nearer, farther)
+    position = torch.arange(curve.shape[-1], device=curve.device)
+    # the nearest known contracts on both sides, one by one: ONNX has no running maximum
+    nearer = _last_known(known, position)
+    farther = _last_known(known.flip(-1), position.flip(-1)).flip(-1)
+    farther = torch.where(farther < 0, nearer, farther)
     distance = (farther - nearer).clamp(min=1)
     low, high = (log.gather(-1, side.clamp(min=0)) for side in (nearer, farther))
     filled = low + (high - low) * (position - nearer) / distance
     return torch.where(known[..., :1], filled, torch.nan)
+
+
+def _last_known(known: Tensor, position: Tensor) -> Tensor:  # (..., C) bool, (C,) -> (..., C) int64
+    """Position of the last known contract up to each; -1 before the first."""
+    last, columns = torch.full_like(known[..., 0], -1, dtype=torch.long), []
+    for is_known, number in zip(known.unbind(-1), position):
+        last = torch.where(is_known, number, last)
+        columns.append(last)
+    return torch.stack(columns, -1)
 
 
 def tail(x: Tensor, rows: int | None) -> Tensor:  # (B, T, ...) -> (B, L, ...)

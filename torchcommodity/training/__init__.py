@@ -40,6 +40,7 @@ from torchcommodity.training._history import check_prices as check_prices
 from torchcommodity.training._history import min_fit_rows as min_fit_rows
 from torchcommodity.training._history import usable_symbols as usable_symbols
 from torchcommodity.training._inputs import model_inputs as model_inputs
+from torchcommodity.training._inputs import nearby_closes as nearby_closes
 from torchcommodity.training._inputs import non_roll_returns as non_roll_returns
 from torchcommodity.training._inputs import panel_bars as panel_bars
 from torchcommodity.training._inputs import reference_prices as reference_prices
@@ -110,6 +111,7 @@ __all__ = [
     "min_fit_rows",
     "model_inputs",
     "moving_average",
+    "nearby_closes",
     "network_parameters",
     "network_state",
     "non_roll_returns",

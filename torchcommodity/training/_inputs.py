@@ -77,6 +77,18 @@ def reference_prices(panel: Panel, references: Sequence[str]) -> Tensor:  # (T, 
     return prices
 
 
+def nearby_closes(panel: Panel, names: Sequence[str]) -> Tensor:  # (T, len(names))
+    """Closes of the contracts of products, `CL 1` the front contract of CL, NaN where the panel has none."""
+    closes = torch.full((len(panel), len(names)), torch.nan, dtype=torch.double)
+    if panel.curve is not None:
+        curve = panel.curve.plain().detach()
+        for k, name in enumerate(names):
+            code, nth = name.rsplit(" ", 1)
+            if code in panel.curve_of and int(nth) <= curve.shape[2]:
+                closes[:, k] = curve[:, panel.curve_of.index(code), int(nth) - 1]
+    return closes
+
+
 def roll_gaps(panel: Panel) -> Tensor:  # (T, N)
     """Part of each log-return that comes from switching to another contract: ln F_{1+n}(s) - ln F_1(s).
 

@@ -57,6 +57,8 @@ def _digest(panel: Panel) -> str:
         digest.update(panel.references.values.plain().numpy().tobytes())
     if panel.bars is not None:
         digest.update(panel.bars.plain().numpy().tobytes())
+    if panel.curve is not None:
+        digest.update(repr(panel.curve_of).encode() + panel.curve.plain().numpy().tobytes())
     digest.update(panel.dates.tobytes())
     digest.update(repr((sources, panel.findings)).encode())
     return digest.hexdigest()

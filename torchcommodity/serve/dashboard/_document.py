@@ -13,7 +13,6 @@ from torchcommodity.export import Artifact, panel_location
 from torchcommodity.forecast import (
     STALE_DAYS,
     Correlation,
-    align_panel,
     calendar,
     correlation,
     input_findings,
@@ -54,7 +53,7 @@ def make_document(
     with operation("dashboard"):
         check_not_synthetic(prices)
     metadata = artifact.metadata
-    panel = align_panel(prices, metadata.symbols, metadata.contracts, metadata.frequency, metadata.references)
+    panel = metadata.align_panel(prices)
     past = past_forecasts(artifact, panel, 0 if outlook_only else None)
     days_ahead = calendar(panel.dates)
     unlike = compare_with_training(panel, metadata.training_prices)

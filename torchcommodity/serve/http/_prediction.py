@@ -10,7 +10,7 @@ from torch import Tensor
 
 from torchcommodity.data import Finding, inspect_prices, usable_ranges
 from torchcommodity.export import Metadata
-from torchcommodity.forecast import STALE_DAYS, ended_ranges, ended_references
+from torchcommodity.forecast import STALE_DAYS, ended_ranges, ended_references, missing_curves
 from torchcommodity.serve.http._messages import OutputSelection, PriceWindow
 
 
@@ -29,11 +29,13 @@ def window_findings(metadata: Metadata, window: PriceWindow) -> tuple[Finding, .
     if metadata.references:
         references = torch.from_numpy(window.prices[:, N : N + len(metadata.references)])
         findings += (*ended_references(references, metadata.references, str(dates[-1]), frequency),)
-    if metadata.ranges:
+    columns = metadata.layout.split(torch.from_numpy(window.prices))
+    if columns.bars is not None:
         own = [metadata.symbols.index(symbol) for symbol in metadata.ranges]
-        bars = torch.from_numpy(window.prices[:, -3 * len(own) :]).unflatten(1, (len(own), 3))
-        usable = usable_ranges(torch.from_numpy(window.prices[:, own]), bars)
+        usable = usable_ranges(columns.symbols, columns.bars)[:, own]
         findings += (*ended_ranges(usable, metadata.ranges, str(dates[-1])),)
+    if columns.curve is not None:
+        findings += (*missing_curves(columns.symbols, columns.curve, metadata.symbols, metadata.curve_of, dates),)
     age = int((np.datetime64(datetime.now(timezone.utc).date(), "D") - dates[-1]).astype(np.int64))
     if age > STALE_DAYS[frequency]:
         findings += (Finding("old prices", "", str(dates[-1]), 0, f"the last row is {age:,} days old", "kept"),)

@@ -38,8 +38,8 @@ class Instance(BaseModel):
         PriceRows | PricesBySymbol,
         Field(
             union_mode="left_to_right",
-            description="Either T rows of prices, in the order of the artifact's symbols, references and bars, or an "
-            "object that maps each of them to its T prices; references and bars may be left out of it. null is a "
+            description="Either T rows of prices, in the order of the artifact's symbols, references, closes and bars, "
+            "or an object that maps each of them to its T prices; all but the symbols may be left out of it. null is a "
             "missing price.",
         ),
     ]

@@ -92,7 +92,7 @@ def _indices(name: str, values: Sequence[Any] | None, available: Sequence[float]
 def _window(instance: Instance, field: str, metadata: ServedArtifact, limits: Limits) -> PriceWindow:
     """Prices and days of an instance, by row or by symbol, one price per date and symbol.
 
-    By symbol, the artifact's references, and open, high and low, may be left out.
+    By symbol, the references, closes of curves, and open, high and low of the artifact may be left out.
     """
     rows = len(instance.dates)
     _check_rows(rows, f"{field}.dates", 1 if instance.append else metadata.min_rows, limits)
