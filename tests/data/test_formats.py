@@ -323,7 +323,7 @@ REFUSED = {
     "two_symbol_columns": (
         "date,product,market,price\n2024-01-02,oil,NYMEX,1\n2024-01-02,gas,ICE,2\n", {}, ["product, market", "rename"],
     ),
-    "dates_in_columns": ("symbol,2024-01-02,2024-01-03\nWTI,1,2\n", {}, ["transpose"]),
+    "years_in_columns": ("symbol,2022,2023,2024\nWTI,94.9,77.6,75.7\n", {}, ["a row for each date", "not supported"]),
     "day_numbers": ("date,WTI\n45293,70.38\n", {}, ["'45293'", "format the column as dates"]),
     "hours": ("date,WTI\n2024-01-02 10:00,1\n2024-01-02 11:00,2\n", {}, ["line 3", "convert to daily closes"]),
     "comma": ('date,WTI\n2024-01-02,"2,064"\n', {}, ["'2,064'", "--decimal"]),

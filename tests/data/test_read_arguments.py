@@ -9,7 +9,7 @@ import pytest
 
 from torchcommodity import data
 
-TABLE = ["column", "symbol", "contract", "date", "decimal", "date_order"]
+TABLE = ["column", "symbol", "contract", "date", "encoding", "decimal", "date_order"]
 FUNCTIONS = {
     data.read: [*TABLE, "format"],
     data.to_panel: [*TABLE, "format"],
@@ -45,7 +45,7 @@ def test_to_covariates_reads_dates_and_numbers_as_stated() -> None:
         data.to_covariates(stocks, lag="5D")
     covariates = data.to_covariates(stocks, lag="5D", column="STOCKS", date_order="dmy", decimal=",")
     assert covariates.as_of(["2024-01-10", "2024-01-17"]).values.ravel().tolist() == [1.021, 1.5]
-    with pytest.raises(data.DataError, match="expected a column of values named 'OIL'; got date, STOCKS, RIGS"):
+    with pytest.raises(data.DataError, match=r"expected a column named 'OIL' .*column=.*; got date, STOCKS, RIGS"):
         data.to_covariates(stocks, lag="5D", column="OIL")
 
 

@@ -151,6 +151,9 @@ class SourceOptions:
     date: Annotated[
         str | None, typer.Option("--date", metavar="NAME", help="Date column; default: found by name and cells")
     ] = None
+    encoding: Annotated[
+        str | None, typer.Option("--encoding", metavar="NAME", help="Encoding of a text file; default: as it proves")
+    ] = None
     decimal: Annotated[
         DecimalMark | None, typer.Option("--decimal", help="Decimal mark; default: as the numbers prove")
     ] = None

@@ -90,7 +90,8 @@ def read(
     - **numbers**: a decimal point or comma, with or without thousands separators, as the cells of the file prove.
       A currency that stands at the numbers is no unit; a number in parentheses is negative.
     - **missing**: blank, `.`, a dash, `NaN`, `NA`, `N/A`, `#N/A`, `ND`, `null`. Rows may be in any order.
-    - **text**: UTF-8, UTF-16 with a byte order mark, else Windows-1252, which is reported.
+    - **text**: UTF-8, UTF-16 with a byte order mark; else the encoding of China, Taiwan, Japan, Korea, of Cyrillic,
+      Western, Turkish or Central European text in which the words are names of columns or of one script; reported.
 
     Args:
         source: see the table; a `Path` is always a file.
@@ -149,7 +150,8 @@ def read(
             "source: expected embedded, monthly, auto, store:NAME, fred:ID, eia:ID or a path; got an empty string"
         )
     else:
-        table = open_table(source if isinstance(source, str) else Path(source), publisher, license)
+        path = source if isinstance(source, str) else Path(source)
+        table = open_table(path, publisher, license, arguments.get("encoding"))
         options = ReadOptions(**arguments, roll=roll, adjustment=adjustment, contracts=contracts)
         panel = panel_of_table(table, options)
     panel = panel if symbols is None else panel.select(symbols)

@@ -21,6 +21,7 @@ from torchcommodity.data._covariates.covariate import (
 )
 from torchcommodity.data._covariates.covariates import Covariates
 from torchcommodity.data._read import to_panel
+from torchcommodity.data._sources.formats import key
 from torchcommodity.data._sources.read_arguments import ReadOptions, TableArguments, unpack_keywords
 from torchcommodity.data._sources.tables.open_table import open_frame, open_table
 from torchcommodity.data._sources.tables.table import Table
@@ -59,9 +60,9 @@ def to_covariates(
     - `known_future`: calendar variables and scheduled events, whose future values are known at every row.
 
     Args:
-        source: a frame or file with a column `date`, or dates as index, and a column for each variable, or the columns
-            `symbol` and `value`; a `Panel`, or a source of `read`, such as "fred:VIXCLS". Missing values publish
-            nothing.
+        source: a frame or file with a column of dates, or dates as index, and a column for each variable, or the
+            columns `symbol` and `value`; a `Panel`, or a source of `read`, such as "fred:VIXCLS". Missing values
+            publish nothing.
         lag: see above.
         known_future: see above.
         transform: how the columns enter the variance, see `Covariates.variances`: for all of them, or by name.
@@ -100,7 +101,7 @@ def to_covariates(
 
 def _read(source: Any, arguments: TableArguments) -> list[Observations]:
     if isinstance(source, (str, os.PathLike)) and os.path.isfile(source):
-        return _from_table(open_table(source), ReadOptions(**arguments))
+        return _from_table(open_table(source, encoding=arguments.get("encoding")), ReadOptions(**arguments))
     if not isinstance(source, Panel) and (table := open_frame(source, "covariates")) is not None:
         return _from_table(table, ReadOptions(**arguments))
     with operation("covariates"):
@@ -110,20 +111,24 @@ def _read(source: Any, arguments: TableArguments) -> list[Observations]:
 
 
 def _from_table(table: Table, options: ReadOptions) -> list[Observations]:
-    published, name = _find(table, PUBLISHED), _find(table, NAME)
-    by_type = [n for n, column in enumerate(table.columns) if column.is_time and n != published]
-    date = _find(table, DATE)
-    date = (by_type or [0])[0] if date is None else date
+    if options.contract is not None:
+        raise DataError(f"covariates: contract: expected no column of contracts, or symbol=; got {options.contract!r}")
+    published = _find(table, PUBLISHED)
+    name = _find(table, NAME) if options.symbol is None else table.find(options.symbol, "symbol", by=key)
+    date = _find_date(table, published, options)
     ignored = {date, published, name, *(n for n, label in enumerate(table.names) if label in IGNORED)}
     rest = [column for n, column in enumerate(table.columns) if n not in ignored]
     if options.column is not None:
-        rest = [column for column in rest if column.name == options.column]
-        if not rest:
-            got = summarize_names(table.names)
-            raise DataError(f"{table.header}: expected a column of values named {options.column!r}; got {got}")
+        rest = [table.columns[table.find(options.column, "column", by=key)]]
+    hint = "; name one with column="
     if not rest or (name is not None and len(rest) > 1):
         expected = "columns of values" if name is None else "one column of values beside the names"
-        raise DataError(f"{table.header}: expected dates and {expected}; got {summarize_names(table.names)}")
+        raise DataError(f"{table.header}: expected dates and {expected}; got {summarize_names(table.names)}{hint}")
+    if len(rest) > 1 and (texts := [column.name for column in rest if column.holds_names]):
+        raise DataError(
+            f"{table.header}: expected columns of numbers; got text in {summarize_names(texts)}{hint}, and the column "
+            f"of the names of several series with symbol={texts[0]!r}"
+        )
     dates, values = table.days(table.columns[date], options.date_order), table.prices(rest, options.decimal)
     days = None if published is None else first_day(table.times(table.columns[published], options.date_order))
     if name is None:
@@ -131,6 +136,25 @@ def _from_table(table: Table, options: ReadOptions) -> list[Observations]:
     names = np.array(table.texts(table.columns[name]))
     columns = [(label, np.where(names == label, values[:, 0], np.nan)) for label in dict.fromkeys(names.tolist())]
     return [_known(Observations(label, dates, x, days)) for label, x in columns]
+
+
+def _find_date(table: Table, published: int | None, options: ReadOptions) -> int:
+    """The column of dates: as stated, by its name, by its type, by its cells."""
+    if options.date is not None:
+        return table.find(options.date, "date", by=key)
+    if (named := _find(table, DATE)) is not None:
+        return named
+    by_type = [n for n, column in enumerate(table.columns) if column.is_time and n != published]
+    if by_type:
+        return by_type[0]
+    others = [n for n in range(len(table.columns)) if n != published]
+    by_cells = [n for n in others if table.columns[n].holds_dates(by_name=False)]
+    by_cells = by_cells or [n for n in others if table.columns[n].holds_days]
+    if len(by_cells) != 1:
+        got = summarize_names(table.names[n] for n in by_cells or range(len(table.names)))
+        got = got if by_cells else f"none among {got}"
+        raise DataError(f"{table.header}: expected one column of dates; got {got}; name it with date=")
+    return by_cells[0]
 
 
 def _known(column: Observations) -> Observations:

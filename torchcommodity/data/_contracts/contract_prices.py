@@ -150,5 +150,5 @@ def read_contracts(
     >>> prices, prices.expiries.astype(str).tolist()
     (ContractPrices(2 contracts of CL; 2020-04-21 to 2020-04-21, 2 rows), ['2020-04-21', '2020-05-19'])
     """
-    table = open_table(source, publisher, license)
+    table = open_table(source, publisher, license, arguments.get("encoding"))
     return ContractPrices(**vars(contracts_of_table(table, contracts or {}, ReadOptions(**arguments))))

@@ -156,7 +156,7 @@ def is_code(text: str) -> bool:
         code = parse_contract(text)
     except ValueError:
         return False
-    return code is not None and bool(code.root)
+    return code is not None and bool(code.root) and not code.root.isdigit()  # 2024M09 is a month
 
 
 Products = Mapping[str, str | None]

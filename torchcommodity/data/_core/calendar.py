@@ -15,6 +15,7 @@ Frequency = Literal["daily", "weekly", "monthly"]
 FREQUENCIES: tuple[Frequency, ...] = ("daily", "weekly", "monthly")
 DAILY, WEEKLY = 3, 14  # longest median spacing in days; in between are 1, 7 and 30, with holidays
 MIN_DATES = 20  # dates from which the frequency of a symbol is judged
+A_YEAR = 350  # least median spacing of yearly dates
 A_WEEK, A_MONTH = (6, 8), (28, 33)  # median spacings that are a week or a month
 
 
@@ -48,11 +49,14 @@ def median_spacing(dates: Dates) -> float:
 def frequency_mismatch(dates: Dates, expected: Frequency) -> str:
     """What increasing dates `(T,)` are, in words, if they are not of the expected frequency; "" if they are.
 
-    Two weeks or a quarter between prices are of no frequency. Fewer than 20 dates are not judged.
+    Two weeks, a quarter or a year between prices are of no frequency. Fewer than 20 dates are not judged, but for
+    yearly ones.
 
     >>> frequency_mismatch(np.arange("1990", "2020", dtype="datetime64[Y]"), "monthly")
-    '365 days apart'
+    '365 days apart: yearly prices are not supported'
     """
+    if len(dates) > 2 and median_spacing(dates) >= A_YEAR:
+        return f"{median_spacing(dates):g} days apart: yearly prices are not supported"
     if len(dates) < MIN_DATES:
         return ""
     frequency = infer_frequency(dates)

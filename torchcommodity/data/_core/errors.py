@@ -94,7 +94,7 @@ TREATMENTS = {
     "ignored column": "dropped",
     "no price": "dropped; column= or --column reads it",
     "ignored line": "dropped",
-    "encoding": "read as Windows-1252",
+    "encoding": "kept; encoding= or --encoding states another",
     "snapshots": "the last of each day is the price",
     "generic name": "kept as the symbol",
     "similar symbols": "kept apart",

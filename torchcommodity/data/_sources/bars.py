@@ -78,7 +78,8 @@ def read_bars(
     >>> ops.indicators.trange(bars.high, bars.low, bars.close).squeeze(1).tolist()
     [nan, 3.9000000000000057, 2.0999999999999943]
     """
-    table = open_table(source) if isinstance(source, (str, os.PathLike)) else open_frame(source, "read_bars")
+    is_path = isinstance(source, (str, os.PathLike))
+    table = open_table(source, encoding=arguments.get("encoding")) if is_path else open_frame(source, "read_bars")
     if table is None:
         raise TypeError(f"read_bars: source must be a path or a frame; got {type(source).__name__}")
     amounts, columns = set(field_names(table, ("volume", "open_interest")).values()), list(table.columns)

@@ -11,6 +11,7 @@ from torchcommodity.data._core.prices import Array
 from torchcommodity.data._sources.columns.numbers import MISSING, to_numbers
 from torchcommodity.data._sources.tables.table import Column
 
+COUNT = "a count, which only rises"
 MIN_ROWS = 15  # from which the course of a series is judged
 MANY_ROWS = 60  # from which bars may have wrong rows, as vendors' have
 NEARLY, MOSTLY = 0.98, 0.8  # share of rows in which open and close lie within low and high, of few rows and of many
@@ -89,7 +90,7 @@ def not_prices(values: Array) -> str:
             return f"only {', '.join(words[:-1])} and {words[-1]}"
     steps = np.diff(known)
     if len(known) > MIN_ROWS and ((steps >= 0).all() or (steps <= 0).all()) and (steps != 0).mean() > 0.5:
-        return "a count, which only rises"
+        return COUNT
     moves = _restless_moves(known)
     if moves.size and (np.median(np.abs(moves)) > 2.5 * RESTLESS or np.corrcoef(moves[1:], moves[:-1])[0, 1] < -0.2):
         return "an amount, which changes like a volume"

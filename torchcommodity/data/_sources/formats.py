@@ -98,8 +98,8 @@ _NEVER = re.compile(
     r"成交额|成交金额|振幅|涨跌.*|漲跌.*|换手率|前结算|昨结算|昨收盘?|거래대금|등락.*|전일대비|изм.*|fark ?%?|"
     r"zmiana ?%?|perubahan ?%?|% thay doi|변동 ?%|"
     r"(sma|ema|ma|wma|rsi|macd|atr|std|vol|roc|momentum) ?[0-9]*|(is|has|log|days to|lag) .+|"
-    r"code|conid|permno|day|total|sum|average|mean|comments?|notes?|remarks?|status|(.* )?rigs|rig count|"
-    r"hub id|latitude|longitude"
+    r"(.* )?code|(.* )?date( .*)?|conid|permno|day|total|sum|average|mean|comments?|notes?|remarks?|status|(.* )?rigs|"
+    r"rig count|hub id|latitude|longitude"
 )
 
 _PARTS = frozenset((*OPENS, *HIGHS, *LOWS, *VOLUMES, *INTERESTS))  # of bars
@@ -113,6 +113,18 @@ def is_never_price(name: str) -> bool:
     """
     words = re.sub(r" ?[(\[].*[)\]]$", "", name)  # without a unit
     return words in _PARTS or bool(_NEVER.fullmatch(words))
+
+
+_KNOWN = frozenset((*DATES, *SYMBOLS, *OTHER_SYMBOLS, *CONTRACTS, *FIELDS))
+
+
+def is_known(name: str) -> bool:
+    """Whether a column of this `key` has a meaning in one of the languages above.
+
+    >>> is_known("日期"), is_known("原油")
+    (True, False)
+    """
+    return name in _KNOWN or is_never_price(name)
 
 
 def is_bar(names: "set[str]") -> bool:

@@ -19,6 +19,7 @@ class TableArguments(TypedDict, total=False):
         symbol: name of the column of symbols; default: likewise.
         contract: name of the column of contracts, such as CLZ24, or of delivery months; default: likewise.
         date: name of the column of dates; default: likewise.
+        encoding: of a text file, such as "gb18030" or "cp1251"; default: UTF-8, else as its words prove.
         decimal: the decimal mark, "." or ","; default: as the numbers prove.
         date_order: order of year, month and day in dates such as 03/04/2020: "ymd", "dmy" or "mdy"; default: as the
             dates prove.
@@ -28,6 +29,7 @@ class TableArguments(TypedDict, total=False):
     symbol: str | None
     contract: str | None
     date: str | None
+    encoding: str | None
     decimal: DecimalMark | None
     date_order: DateOrder | None
 
@@ -56,6 +58,7 @@ class ReadOptions:
     symbol: str | None = None
     contract: str | None = None
     date: str | None = None
+    encoding: str | None = None
     decimal: DecimalMark | None = None
     date_order: DateOrder | None = None
     format: str | None = None

@@ -13,6 +13,7 @@ from torchcommodity.data._core.errors import DataError, Finding, ignored_columns
 from torchcommodity.data._core.prices import Array
 from torchcommodity.data._sources.columns.numbers import decimal_proofs
 from torchcommodity.data._sources.evidence import (
+    COUNT,
     FEW_MISSING,
     MOST_FIELDS,
     Bars,
@@ -48,6 +49,7 @@ from torchcommodity.data._sources.formats import (
 )
 from torchcommodity.data._sources.names import pick_field, read_header_rows, split_names, symbol_of_file
 from torchcommodity.data._sources.read_arguments import ReadOptions
+from torchcommodity.data._sources.sideways import turn_sideways
 from torchcommodity.data._sources.tables.table import Table
 
 PERIODS = ("year", "quarter", "month", "week", "time", "period", "obs", "jahr", "quartal", "monat", "woche")
@@ -106,7 +108,7 @@ def assign_roles(table: Table, options: ReadOptions) -> Reading:
     """
     if not len(table):
         raise DataError(f"{table.origin.label}: expected rows; got none")
-    table = split_names(read_header_rows(table))
+    table = turn_sideways(split_names(read_header_rows(table)), options)
     if table.levels and (options.symbol or options.date):
         option = "symbol" if options.symbol else "date"
         raise DataError(f"{table.header}: expected one row of names, with {option}=; got {len(table.levels)} rows")
@@ -206,8 +208,11 @@ class RoleFinder:
         if len(texts) == len(prices):
             amounts = [n for n in rest if n not in texts]
             name = quote(self.table.names[amounts[0] if amounts else rest[0]])
-            got = f"{self._words(rest)}, whose names say amounts, changes or identifiers"
-            raise self._error("a price column", got, f"; if one is a price, name it with --column {name} (column=)")
+            got = f"{self._words(rest)}, whose names say positions, amounts, changes or identifiers"
+            hint = (
+                f"; if one is a price, name it with --column {name} (column=); what is none, read by data.to_covariates"
+            )
+            raise self._error("a price column", got, hint)
         if texts and any(re.search(r"[^\W\d]{2}", self.columns[n].sample[0]) for n in texts):
             raise self._holds_text("prices beside the dates", texts)
         reasons = self._reasons(prices)
@@ -258,6 +263,12 @@ class RoleFinder:
         """Why the cells of some of the columns say that they are no prices."""
         columns = list(columns)
         reasons = {n: amount_words(self.columns[n]) or not_prices(self._values(n)) for n in columns}
+        counts = [n for n in columns if reasons[n] == COUNT]
+        if len(counts) == sum(map(bool, reasons.values())) == len(columns):
+            return {}  # nothing but counts: prices that only rise
+        for n in counts:
+            if self.columns[n].dtype.startswith(("float", "double")):  # whole numbers, but of prices
+                reasons[n] = ""
         order = self._order if len(columns) <= MOST_FIELDS * 2 else None
         for n in columns if order is not None else ():
             if not reasons[n] and (self._values(n) < 0).any():
@@ -355,7 +366,7 @@ class RoleFinder:
         return bool((steps > 0).all()) if is_unnamed else bool((steps == 1).all()) and numbers[0] in (0, 1)
 
     def _find_symbol(self, date: int, rest: list[int]) -> int | None:
-        if self.options.symbol is not None:
+        if self.options.symbol is not None and self.table.origin.row_word != "column":
             return self.table.find(self.options.symbol, "symbol", by=key)
         names = (self.record.symbol,) if self.record.symbol else SYMBOLS
         columns = [n for n in self._named(names, rest) if self.keys[n] != "id" or self._names_symbols(n, rest)]

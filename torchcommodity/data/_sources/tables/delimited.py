@@ -12,11 +12,12 @@ import numpy as np
 from torchcommodity.data._core.errors import DataError, make_finding
 from torchcommodity.data._core.prices import Array
 from torchcommodity.data._sources.columns.dates import find_style
+from torchcommodity.data._sources.tables.encodings import decode
 from torchcommodity.data._sources.tables.table import Column, Origin, Table
 
 SEPARATORS = ",;\t|"
 SAMPLE = 200  # rows from which separator and header are decided
-BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
+MAX_NOTES = 20  # lines below the table
 
 DATE_NAME = re.compile(
     r"(.*[ _<])?(date|time|datetime|day|month|period|ds|datum|fecha|ts_event|origin|cutoff)>?", re.IGNORECASE
@@ -49,8 +50,8 @@ class Rows:
         return int(self.lines[n]), self.cells[self.ends[n] : self.ends[n + 1]]
 
 
-def read_delimited(body: bytes, origin: Origin) -> Table:
-    """The table of a text, separated by comma, semicolon, tab or bar, in UTF-8, UTF-16 or Windows-1252.
+def read_delimited(body: bytes, origin: Origin, encoding: str | None = None) -> Table:
+    """The table of a text, separated by comma, semicolon, tab or bar; see `decode` for its encoding.
 
     Lines end in LF, CRLF or CR; fields may be quoted; blank lines are skipped. The header is the row above the first
     row with a date. What stands above it, and notes below the last row, are kept as titles.
@@ -61,7 +62,7 @@ def read_delimited(body: bytes, origin: Origin) -> Table:
     >>> read_delimited(b"Source: EIA\\ndate,WTI\\n2020-04-20,-37.63\\n", Origin("wti.csv")).titles
     ('Source: EIA',)
     """
-    text, encoding = decode(body, origin)
+    text, detected = decode(body, origin, encoding)
     stated = re.match(r"sep=.\r?\n", text)  # a first line that Excel writes
     text = text[stated.end() :] if stated else text
     rows = read_rows(text, find_separator(text, origin), origin, 2 if stated else 1)
@@ -78,10 +79,13 @@ def read_delimited(body: bytes, origin: Origin) -> Table:
         if texts and not is_text:
             break
         end -= 1
-    notes = [(line, " ".join(filter(None, cells)).strip()) for line, cells in map(rows.row, range(end, len(rows)))]
+    notes: list[tuple[int, str]] = [
+        (line, " ".join(filter(None, cells)).strip()) for line, cells in map(rows.row, range(end, len(rows)))
+    ]
+    _check_notes(notes, names, origin)
     findings = [make_finding("ignored line", line=line, value=text or "an empty row") for line, text in notes]
-    if encoding == "Windows-1252":
-        findings.append(make_finding("encoding", value="not UTF-8"))
+    if encoding is None and not detected.startswith("utf"):
+        findings.append(make_finding("encoding", value=f"not UTF-8; read as {detected}"))
     columns = _split_columns(rows, first, end, len(names), origin)
     titles = (*rows.comments, *(" ".join(filter(None, cells)) for _, cells in head[:top]), *(text for _, text in notes))
     levels = tuple(tuple(cell.strip() for cell in cells) for _, cells in head[top:first]) if first - top > 1 else ()
@@ -93,31 +97,6 @@ def read_delimited(body: bytes, origin: Origin) -> Table:
     return Table(tuple(named), lines, origin, where, "CSV", levels, titles, findings=tuple(findings))
 
 
-def decode(body: bytes, origin: Origin) -> tuple[str, str]:
-    """The text and its encoding: UTF-8, UTF-16 with a byte order mark, otherwise Windows-1252 (as Latin-1).
-
-    Raises:
-        DataError: binary data, or text in none of them.
-    """
-    encoding = next((name for mark, name in BYTE_ORDER_MARKS.items() if body.startswith(mark)), "utf-8")
-    if encoding != "utf-16" and (nul := body.find(b"\0")) >= 0:
-        line = body.count(b"\n", 0, nul) + 1
-        got = "a NUL byte (binary data, or UTF-16 without a byte order mark: save it as UTF-8)"
-        raise DataError(f"{origin.at(line)}: expected text in UTF-8; got {got}")
-    try:
-        return body.decode(encoding), encoding
-    except UnicodeDecodeError as error:
-        wrong = error
-    try:
-        if encoding != "utf-8":
-            raise wrong
-        return body.decode("cp1252"), "Windows-1252"
-    except UnicodeDecodeError:
-        line = body.count(b"\n", 0, wrong.start) + 1
-        got = f"byte 0x{body[wrong.start]:02x} (save it as UTF-8)"
-        raise DataError(f"{origin.at(line)}: expected text in UTF-8 or Windows-1252; got {got}") from None
-
-
 def read_rows(text: str, separator: str, origin: Origin, line: int = 1) -> Rows:
     """The rows of CSV text that begins on this line."""
     first, reader = line - 1, csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
@@ -126,7 +105,7 @@ def read_rows(text: str, separator: str, origin: Origin, line: int = 1) -> Rows:
     try:
         for row in reader:
             if len(row) > 1 or (row and row[0].strip()):
-                if row[0].startswith("#"):
+                if row[0].startswith("#") and not has_date(row):  # `#ES` may be a symbol
                     comments.append(",".join(row))
                 else:
                     cells += row
@@ -136,6 +115,24 @@ def read_rows(text: str, separator: str, origin: Origin, line: int = 1) -> Rows:
     except csv.Error as error:
         raise DataError(f"{origin.at(line)}: expected well-formed CSV; got {error}") from None
     return Rows(cells, np.array(ends), np.array(lines, dtype=np.int64), comments)
+
+
+def _check_notes(notes: list[tuple[int, str]], names: list[str], origin: Origin) -> None:
+    """Reject notes below the table that are rows in another separator, or more than a few lines."""
+    others = [
+        (line, text)
+        for line, text in notes
+        for separator in SEPARATORS
+        if len(cells := text.split(separator)) >= min(2, len(names)) and len(cells) > 1 and has_date(cells)
+    ]
+    if others or len(notes) > MAX_NOTES:
+        line, text = (others or notes)[0]
+        count = len(dict(others or notes))
+        lines = f"{count:,} such lines" if count > 1 else "one such line"
+        hint = "; write all rows with one separator, or remove what is no row"
+        raise DataError(
+            f"{origin.at(line)}: expected {len(names)} fields as in the header; got {text[:60]!r}, {lines}{hint}"
+        )
 
 
 def find_separator(text: str, origin: Origin) -> str:
@@ -176,19 +173,33 @@ def has_date(cells: list[str]) -> bool:
     return any(any(map(str.isdigit, cell)) and find_style(cell) is not None for cell in cells)
 
 
+def is_sideways(cells: list[str]) -> bool:
+    """Whether several cells of a header are dates, with a series in each row below.
+
+    >>> is_sideways(["units", "source key", "Jan 1997", "Feb 1997"]), is_sideways(["2024-01-02", "70.38", "75.89"])
+    (True, False)
+    """
+    filled = [cell for cell in cells if cell.strip()]
+    dates = sum(any(map(str.isdigit, cell)) and find_style(cell) is not None for cell in filled)
+    if dates == len(cells):
+        return False
+    return dates >= 3 or (dates == 2 and len(filled) <= 4)
+
+
 def _find_header(head: list[Row], origin: Origin) -> tuple[int, int]:
     """The number of the first row below the header, and of the first row of the header, in the first rows of a text."""
     dated = [n for n, (_, cells) in enumerate(head) if has_date(cells)]
     if not dated:  # whoever gives the columns their roles says so
         first = next((n for n, (_, cells) in enumerate(head) if len(cells) > 1), 0) + 1
         return first, first - 1
+    across = [n for n in dated if is_sideways(head[n][1])]
+    above = [cell.strip() for _, cells in head[: across[0]] for cell in cells] if len(across) == 1 else []
+    if len(across) == 1 and not any(map(DATE_NAME.fullmatch, above)):
+        return across[0] + 1, across[0]
     width = Counter(len(head[n][1]) for n in dated).most_common(1)[0][0]
     first = next(n for n in dated if len(head[n][1]) == width)
     if first == 0:
         line, cells = head[0]
-        if sum(has_date([cell]) for cell in cells) > 1:
-            got = "dates in its columns; transpose the table, e.g. frame.T"
-            raise DataError(f"{origin.at(line)}: expected a row for each date; got {got}")
         got = f"a row of data: {','.join(cells)[:60]!r}"
         raise DataError(f"{origin.at(line)}: expected a header with names such as date,WTI above the data; got {got}")
     # the row below the lowest header that names its dates: rows in between are data, whose dates cannot be read

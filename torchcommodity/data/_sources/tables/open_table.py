@@ -143,8 +143,10 @@ FOREIGN = {  # by the first bytes
 PathLike = str | os.PathLike[str]
 
 
-def open_table(source: PathLike, publisher: str = "not stated", license: str = "not stated") -> Table:
-    """The table of a source; see `read` for the sources.
+def open_table(
+    source: PathLike, publisher: str = "not stated", license: str = "not stated", encoding: str | None = None
+) -> Table:
+    """The table of a source; see `read` for the sources, and `decode` for the encoding of a text.
 
     Raises:
         DataError: a source that does not exist, cannot be read or holds no table; several tables and no name.
@@ -173,7 +175,7 @@ def open_table(source: PathLike, publisher: str = "not stated", license: str = "
         raise DataError(f"{origin.label}: expected a header and rows; got an empty file")
     origin = replace(origin, sha256=hashlib.sha256(body).hexdigest())
     body, findings = decompress(body, path, MAX_BYTES)
-    table = _read_body(body, path, part, origin)
+    table = _read_body(body, path, part, origin, encoding)
     return replace(table, findings=(*findings, *table.findings))
 
 
@@ -263,7 +265,7 @@ def _database_kind(file: Path) -> str:
     return "DuckDB" if head[8:12] == b"DUCK" else "SQLite" if head.startswith(b"SQLite format 3\0") else ""
 
 
-def _read_body(body: bytes, path: str, part: str, origin: Origin) -> Table:
+def _read_body(body: bytes, path: str, part: str, origin: Origin, encoding: str | None) -> Table:
     if is_workbook(body):
         from torchcommodity.data._sources.tables.excel import read_workbook
 
@@ -279,4 +281,4 @@ def _read_body(body: bytes, path: str, part: str, origin: Origin) -> Table:
         )
     if ending in BINARY:
         raise DataError(f"{origin.label}: expected {BINARY[ending]}; got {body[:4]!r}")
-    return read_delimited(body, replace(origin, row_word="line"))
+    return read_delimited(body, replace(origin, row_word="line"), encoding)
