@@ -110,7 +110,7 @@ def test_flags_changes_counts_and_volumes_beside_prices_are_no_prices(bars):
     assert all(f"'{name}' is" in words for name in table.columns.drop("oil"))
     for name in table.columns.drop("oil"):
         assert data.to_panel(table, column=name).symbols == (name,)
-        if name not in ("moved", "above"):
+        if name not in ("moved", "above", "since"):
             with pytest.raises(data.DataError, match=f"if one is a price, name it with --column {name} "):
                 fit(table[[name]])
 

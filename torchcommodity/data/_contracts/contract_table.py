@@ -42,7 +42,7 @@ from torchcommodity.data._sources.formats import (
     key,
 )
 from torchcommodity.data._sources.read_arguments import ReadOptions
-from torchcommodity.data._sources.roles import RoleFinder
+from torchcommodity.data._sources.role_finder import RoleFinder
 from torchcommodity.data._sources.tables.open_table import open_frame
 from torchcommodity.data._sources.tables.table import Column, Origin, Table, fixed_point
 
