@@ -84,11 +84,11 @@ def random_walks(panel: data.Panel) -> data.Panel:
     return replace(panel, values=MetadataTensor(torch.from_numpy(prices)), findings=())
 
 
-def compare(case: Case) -> Backtest:
-    """The default model, and the same model without location."""
+def compare(case: Case, setting: str = "location") -> Backtest:
+    """The default model, and the same model without a part of its econometric settings."""
     panel = case.panel.between(None, f"{case.spans[-1][1]}-12-31")
     config = FitConfig.for_frequency(panel.frequency)
-    without = replace(config, model=replace(config.model, har=replace(config.model.har, location=False)))
+    without = replace(config, model=replace(config.model, har=replace(config.model.har, **{setting: False})))
     first = case.spans[0][0]
     result, other = (backtest(panel, c, first_year=first, baselines={}) for c in (config, without))
     return replace(
@@ -98,8 +98,8 @@ def compare(case: Case) -> Backtest:
     )
 
 
-def rows(case: Case) -> Iterator[list[str]]:
-    result = compare(case)
+def rows(case: Case, setting: str = "location") -> Iterator[list[str]]:
+    result = compare(case, setting)
     for first, last in case.spans:
         frame = score(result.between(first, last), reference=WITHOUT).to_pandas().set_index(["model", "horizon"])
         cells, inside = [], []

@@ -82,9 +82,12 @@ def test_range_shocks_reach_up_to_the_closes_and_not_over_a_roll() -> None:
     expected = ((kappa * variances[70] + r**2) / 2).sqrt() * (1 if r > 0 else -1)
     torch.testing.assert_close(range_shocks(returns, closes, wide, CAP, Past())[0, 70, 0], expected)
     rolled = returns.clone()
-    rolled[0, 70] = torch.nan  # the day of a roll has no return, and counts for nothing
+    rolled[0, 70] = torch.nan  # the day of a roll has no return: its own range, which does not count for kappa
     shocks = range_shocks(rolled, closes, wide, CAP, Past())
-    assert shocks[0, 70].isnan()
+    highest, lowest = max(100.1, float(closes[0, 70, 0])), min(100.0, float(closes[0, 70, 0]))
+    kappa = 0.01**2 / variances[0]
+    expected = (kappa * math.log(highest / lowest) ** 2 / (4 * math.log(2))).sqrt()
+    torch.testing.assert_close(shocks[0, 70, 0], expected)
     torch.testing.assert_close(shocks[0, 71:], range_shocks(returns, closes, bars, CAP, Past())[0, 71:])
 
 

@@ -25,8 +25,8 @@ def range_shocks(returns: Tensor, prices: Tensor, bars: Tensor, cap: float, past
     """Returns whose squares are the variance that bar and return say together: sqrt(u) with the sign of the return.
 
     v is at most cap^2, and u at most 6 times its EWMA up to the row before. The row of a contract roll has no return,
-    and no variance. A row without a usable range, see `data.usable_ranges`, keeps its return, and so do all rows before
-    the symbol's 60th usable range.
+    and a range without the close before: u = kappa v. A row without a usable range, see `data.usable_ranges`, keeps its
+    return, and so do all rows before the symbol's 60th usable range.
 
     Args:
         returns: (B, T, N) log-returns, clipped to +-cap; NaN where a price is missing or the contract rolled.
@@ -38,17 +38,19 @@ def range_shocks(returns: Tensor, prices: Tensor, bars: Tensor, cap: float, past
     References:
         Parkinson (1980). The extreme value method for estimating the variance of the rate of return. J. Business 53(1).
     """
-    valid = returns.isfinite() & usable_ranges(prices, bars)
+    valid = usable_ranges(prices, bars)
+    has_both = valid & returns.isfinite()
     path = torch.where(valid.unsqueeze(-1), torch.cat([bars, prices.unsqueeze(-1)], -1), 1.0).log()
-    steps = torch.where(valid, returns, 0.0)
-    before = path[..., 3] - steps
+    steps = torch.where(has_both, returns, 0.0)
+    before = path[..., 3] - steps  # without a return the close itself
     width = torch.maximum(path.amax(-1), before) - torch.minimum(path.amin(-1), before)
     variance, squares = (width.square() / (4 * log(2))).clamp(max=cap**2), steps.square()
-    count = past.cumsum("ranges", valid)
-    total, squares_total = past.cumsum("range_variances", variance), past.cumsum("range_squares", squares)
-    scale = (squares_total / total.clamp(min=torch.finfo(total.dtype).tiny)).clamp(min=MIN_SCALE)
+    count, squares_total = past.cumsum("ranges", has_both), past.cumsum("range_squares", squares)
+    total = past.cumsum("range_variances", torch.where(has_both, variance, 0.0))
+    scaled = (squares_total / total.clamp(min=torch.finfo(total.dtype).tiny)).clamp(min=MIN_SCALE) * variance
     valid = valid & (count >= MIN_RANGES)
-    blend = torch.where(valid, (scale * variance + squares) / 2, returns.square())
+    blend = torch.where(has_both, (scaled + squares) / 2, scaled)
+    blend = torch.where(valid, blend, returns.square())
     usual = past.call("range_mean", ewm_mean, blend, halflife=HALFLIFE, ignore_na=True)
     limit = MAX_MULTIPLE * past.lag("range_limit", usual, first=torch.inf)
     # the root of zero has no gradient

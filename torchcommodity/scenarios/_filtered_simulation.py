@@ -158,12 +158,11 @@ def standardized_residuals(har: Har, returns: Tensor, shocks: Tensor) -> tuple[T
     Returns:
         The residuals of the rows after the warm-up, NaN where a symbol has no return, and the variance of the next row.
     """
-    own = own_rows(returns[None])
-    own_shocks = own if shocks is returns else own_rows(shocks[None])
-    variance = garch_variance(own_shocks.returns, *(x.to(returns) for x in har.garch_parameters()))[0]
-    own_residuals, counts = own.returns[0] / variance.sqrt(), own.counts[0]
-    # the variance at index k depends on the first k returns, and return k - 1 is that of the row with count k
-    residuals = torch.where(returns.isfinite(), own_residuals.gather(0, (counts - 1).clamp(min=0)), torch.nan)
+    own = own_rows(shocks[None])
+    variance = garch_variance(own.returns, *(x.to(returns) for x in har.garch_parameters()))[0]
+    counts = own.counts[0]
+    # the variance at index k depends on the first k shocks, and shock k - 1 is that of the row with count k
+    residuals = returns / variance.gather(0, (counts - 1).clamp(min=0)).sqrt()
     rows = residuals[(counts > har.config.warmup).all(1)]
     rows = rows - rows.nanmean(0)
     return rows / rows.square().nanmean(0).sqrt(), variance.gather(0, counts[-1:])[0]
