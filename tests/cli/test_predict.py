@@ -105,3 +105,23 @@ def test_fit_and_predict_with_covariates(run: Run, error: Error, prices: Path, t
     assert run("predict", tmp_path / "model.safetensors", "--data", prices, *options).exit_code == 0
     message = error(run("predict", tmp_path / "model.safetensors", "--data", prices))
     assert "covariates must be those of the fit, HENRY_HUB; got none; pass covariates= (--covariates)" in message
+
+
+def test_commands_take_the_curve_of_a_spot_price(run: Run, error: Error, newer: Path, tmp_path: Path) -> None:
+    wti = embedded(["WTI"]).between("2014-01-01", "2018-06-29").to_pandas().dropna().reset_index()
+    front = wti.rename(columns={"WTI": "close"}).assign(product="CL")
+    curve = pd.concat([front.assign(nth=nth, close=front["close"] * (1 + nth / 100)) for nth in range(1, 8)])
+    curve.to_csv(tmp_path / "curve.csv", index=False)
+    model, options = tmp_path / "model.safetensors", ["--curve", tmp_path / "curve.csv", "--curve-of", "WTI=CL"]
+    assert run("fit", "--data", newer, "--symbols", "WTI", *options, "--out", model).exit_code == 0
+    assert Forecaster.load(model).curve_of == ("CL",)
+    result = run("predict", model, "--data", newer, *options, "--out", tmp_path / "f.csv")
+    assert result.exit_code == 0, result.output
+    assert "3 months: slope of the futures curve: +3.0 %" in " ".join(result.output.split())  # 1.04 over 1.01
+    alone = run("predict", model, "--data", newer, "--out", tmp_path / "alone.csv")
+    assert "curve missing WTI" in " ".join(alone.output.split())
+    assert not pd.read_csv(tmp_path / "f.csv").equals(pd.read_csv(tmp_path / "alone.csv"))
+    bad = run("predict", model, "--data", newer, "--curve-of", "CL")
+    assert "--curve-of: expected each symbol once, as in WTI=CL,CORN=C; got 'CL'" in error(bad)
+    other = run("predict", model, "--data", newer, "--curve-of", "WTI=CL")
+    assert "curve_of needs a curve" in error(other)

@@ -57,6 +57,7 @@ class Finding:
     | unreadable bars | columns open, high and low that cannot be read |
     | ranges ended | bars: a symbol fitted with its ranges has none in the last rows |
     | reference ended | references without a recent price on the last row |
+    | other calendar | prices on more than half of the holidays of a spot price's calendar, in five years |
     | other forward | prices of pysystemtrade: a roll into another contract than the forward |
     | unknown roll gap | an adjusted front month: no earlier day with prices of both contracts |
     | adjusted | a front month adjusted for the gaps of its rolls |
