@@ -34,6 +34,19 @@ def test_predict_writes_the_forecast_of_the_library(run: Run, fitted: Path, newe
     pd.testing.assert_frame_equal(table, expected, check_dtype=False)
 
 
+@pytest.mark.parametrize("command", ["predict", "simulate", "risk"])
+def test_output_over_an_input_is_rejected_before_any_work(
+    command: str, run: Run, fitted: Path, newer: Path, tmp_path: Path
+) -> None:
+    before = newer.read_bytes()
+    (tmp_path / "link.csv").symlink_to(newer)
+    for data, out in ((newer, newer), (newer, tmp_path / "link.csv"), (f"sql:SELECT * FROM '{newer}'", newer)):
+        result = run(command, fitted, "--data", data, "--out", out)
+        assert result.exit_code == 2
+        assert "--out: expected an output apart from the inputs" in " ".join(result.output.split())
+    assert newer.read_bytes() == before
+
+
 def test_predict_warns_of_prices_unlike_those_of_training(run: Run, fitted: Path, newer: Path) -> None:
     table = pd.read_csv(newer, index_col="date")
     table.loc[table.index[-1], "WTI"] *= 3

@@ -1,6 +1,7 @@
 """`run`: forecast every panel of a table, and add the forecasts to a DuckDB file or a folder of Parquet files."""
 
 import hashlib
+import os
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -20,7 +21,7 @@ from torchcommodity.batch._ranges import NO_PANELS, PanelRange, Shard, find_shar
 from torchcommodity.batch._ray import RANGE_ROWS, forecast_on_ray
 from torchcommodity.batch._results import Results, Run
 from torchcommodity.batch._sources import PanelTable, is_panel_table, local_panels, open_source
-from torchcommodity.data import Panel, to_panel, utc_now
+from torchcommodity.data import Panel, check_output, to_panel, utc_now
 from torchcommodity.export import Artifact, Metadata, panel_inputs
 from torchcommodity.forecast import Forecaster
 from torchcommodity.opkit import MetadataTensor
@@ -79,8 +80,8 @@ def run(
     Raises:
         TypeError: a model or source of another type.
         ValueError: there is no such table, it is empty or has other columns; there is no such shard; `out` has another
-            ending or cannot be written; another process computes this run, or has the results open for more than a
-            minute; the forecaster was fitted with a futures curve.
+            ending, is or contains the source, lies in it, or cannot be written; another process computes this run, or
+            has the results open for more than a minute; the forecaster was fitted with a futures curve.
 
     Example:
         >>> import pandas as pd
@@ -119,6 +120,8 @@ def run(
             panels = _all_columns(metadata.align_panel(panel), metadata)
         with _readable_errors(source):
             table = open_source(connection, panels, source)
+        if isinstance(source, str | os.PathLike):
+            check_output(path, source, kind="database" if kind is DuckDBResults else "folder", label="batch: out")
         new = _new_run(artifact, table, part)
         if old := results.find(new.run):
             return Summary(old, True)

@@ -1,6 +1,9 @@
 """The command group: commands are imported on first use; an error is one line and an exit code, not a traceback."""
 
+import os
 import sys
+from collections.abc import Callable
+from functools import wraps
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -18,6 +21,7 @@ EXIT_CODES = (
     "3 done, but some panels were rejected (batch); 4 the code under test crashed (op check, diagnose, profile, "
     "scoreboard); 130 interrupted."
 )
+INPUTS = ("source", "data", "references", "curve", "covariates", "config", "model", "quantiles")
 
 
 class Application(TyperGroup):
@@ -39,6 +43,8 @@ class Application(TyperGroup):
                 group = typer.Typer(add_completion=False, rich_markup_mode=None)
                 group.command(cmd_name)(getattr(module, cmd_name))
             self.commands[cmd_name] = typer.main.get_command(group)
+            for command in getattr(self.commands[cmd_name], "commands", {"": self.commands[cmd_name]}).values():
+                command.callback = keep_inputs(command.callback)
             self.commands[cmd_name].name = cmd_name
         return self.commands.get(cmd_name)
 
@@ -73,6 +79,25 @@ class Application(TyperGroup):
         except KeyboardInterrupt as interrupt:
             _print_error(str(interrupt) or "interrupted; nothing was written")
             raise typer.Exit(130) from None
+
+
+def keep_inputs(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a command so that none of its outputs replaces one of its inputs, whatever writes them."""
+
+    @wraps(command)
+    def run(**values: Any) -> Any:
+        from torchcommodity.data import protect_inputs  # imports neither torch nor numpy
+
+        sources: list[str] = []
+        for name in INPUTS:
+            value = values.get(name)
+            for text in value if isinstance(value, list) else [value] if value else []:
+                path = os.fspath(text)
+                sources.append(path.rpartition("=")[2] if name == "quantiles" and not os.path.exists(path) else path)
+        with protect_inputs(*sources):
+            return command(**values)
+
+    return run
 
 
 def _print_error(message: str) -> None:

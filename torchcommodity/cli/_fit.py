@@ -74,6 +74,7 @@ def fit(
     if list_models:
         typer.echo("\n".join(f"{name:20}{entry.summary}" for name, entry in MODELS.items()))
         return
+    from torchcommodity.data import check_output
     from torchcommodity.forecast import fit as fit_forecaster
     from torchcommodity.training import to_toml
 
@@ -93,6 +94,8 @@ def fit(
     for path in (out, checkpoint):
         output.check_file(path)
         path.parent.mkdir(parents=True, exist_ok=True)
+    if tensorboard is not None:
+        check_output(tensorboard, kind="folder", label="--tensorboard")
     if not resume:
         checkpoint.unlink(missing_ok=True)  # by each process, before any of them reads it
     elif checkpoint.exists():

@@ -79,8 +79,9 @@ def print_line(screen: Console, text: str) -> None:
 
 
 def print_written(screen: Console, *paths: Path) -> None:
-    """Print which files were written."""
-    print_line(screen, f"Wrote {', '.join(map(str, paths))}")
+    """Print which files were written; of a symbolic link also the file that it points to."""
+    names = (f"{path} ({path.resolve()})" if path.is_symlink() else str(path) for path in paths)
+    print_line(screen, f"Wrote {', '.join(names)}")
 
 
 def print_forecast(screen: Console, forecast: "Forecast", location: "Location | None" = None) -> None:

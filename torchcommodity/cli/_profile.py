@@ -80,9 +80,13 @@ def profile(
     """
     options.check_available(device)
     import torchcommodity.optimize as optimize
+    from torchcommodity.data import check_output
     from torchcommodity.opkit.arguments import operation
     from torchcommodity.training import resolve_device, to_device
 
+    for option, path in (("--trace", trace), ("--stacks", stacks)):
+        if path is not None:
+            check_output(path, label=option)
     if Path(model).exists():
         module, batches, loss_fn = *_fitted_model(Path(model), prices, rows, batch), None
         module = module.to(device)

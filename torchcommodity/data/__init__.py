@@ -97,11 +97,11 @@ if TYPE_CHECKING:
     from torchcommodity.data._sources.formats import FORMATS as FORMATS
     from torchcommodity.data._sources.formats import Format as Format
     from torchcommodity.data._sources.http import Http as Http
-    from torchcommodity.data._sources.locations import TableName as TableName
     from torchcommodity.data._sources.locations import local_copy as local_copy
-    from torchcommodity.data._sources.locations import parse_table_name as parse_table_name
     from torchcommodity.data._sources.locations import public_address as public_address
     from torchcommodity.data._sources.long_format import LongFormat as LongFormat
+    from torchcommodity.data._sources.outputs import check_output as check_output
+    from torchcommodity.data._sources.outputs import protect_inputs as protect_inputs
     from torchcommodity.data._sources.publishers import eia as eia
     from torchcommodity.data._sources.publishers import eia_curve as eia_curve
     from torchcommodity.data._sources.publishers import fred as fred
@@ -110,6 +110,8 @@ if TYPE_CHECKING:
     from torchcommodity.data._sources.quantiles import read_quantiles as read_quantiles
     from torchcommodity.data._sources.read_arguments import ReadArguments as ReadArguments
     from torchcommodity.data._sources.read_arguments import TableArguments as TableArguments
+    from torchcommodity.data._sources.table_name import TableName as TableName
+    from torchcommodity.data._sources.table_name import parse_table_name as parse_table_name
     from torchcommodity.data._sources.write import frame_to_csv as frame_to_csv
     from torchcommodity.data._sources.write import quote_spreadsheet_cell as quote_spreadsheet_cell
     from torchcommodity.data._sources.write import write as write
@@ -164,10 +166,12 @@ _MODULES = {
     "_sources.formats": ["FORMATS", "Format"],
     "_sources.http": ["Http"],
     "_sources.long_format": ["LongFormat"],
-    "_sources.locations": ["TableName", "local_copy", "parse_table_name", "public_address"],
+    "_sources.locations": ["local_copy", "public_address"],
+    "_sources.outputs": ["check_output", "protect_inputs"],
     "_sources.publishers": ["eia", "eia_curve", "fred"],
     "_sources.quantiles": ["QuantileTable", "QuantileUnit", "read_quantiles"],
     "_sources.read_arguments": ["ReadArguments", "TableArguments"],
+    "_sources.table_name": ["TableName", "parse_table_name"],
     "_sources.write": ["frame_to_csv", "quote_spreadsheet_cell", "write"],
     "_store.rows": ["Vintage"],
     "_store.store": ["Store", "StoreEntry"],

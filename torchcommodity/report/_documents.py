@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from torchcommodity.data import frame_to_csv, write_files_atomic
+from torchcommodity.data import check_output, frame_to_csv, write_files_atomic
 from torchcommodity.report._report_data import ReportData
 
 
@@ -74,7 +74,8 @@ def check_output_folder(folder: Path, names: tuple[str, ...]) -> None:
     """Check that the files can be written, before any computation.
 
     Raises:
-        ValueError: `folder` is a file, is not writable, or one of `names` in it is a folder.
+        ValueError: `folder` is a file, is not writable, or one of `names` in it is a folder or an input, see
+            `data.protect_inputs`.
     """
     existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not existing.is_dir():
@@ -84,6 +85,8 @@ def check_output_folder(folder: Path, names: tuple[str, ...]) -> None:
         raise ValueError(f"--out: must be a writable folder; got {folder}")
     if folders := [name for name in names if (folder / name).is_dir()]:
         raise ValueError(f"--out: {folder / folders[0]} must be a file; got a folder of that name")
+    for name in names:
+        check_output(folder / name, label="--out")
 
 
 def write_files(folder: Path, files: Mapping[str, bytes]) -> None:

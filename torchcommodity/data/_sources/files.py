@@ -2,9 +2,12 @@
 
 import os
 import secrets
+import stat
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+
+from torchcommodity.data._sources.outputs import check_output
 
 
 def cache_dir() -> Path:
@@ -35,9 +38,12 @@ def _folder(variable: str, base: str, below_home: str) -> Path:
 def write_atomic(path: str | os.PathLike[str], content: bytes) -> Path:
     """Write a temporary file in the same folder, flush it to disk, and rename it to `path`.
 
-    A reader sees the old file or the new one, never part of one; so does the next process after a power failure.
+    A reader sees the old file or the new one, never part of one; so does the next process after a power failure. A
+    symbolic link is kept: the file that it points to is replaced. The new file has the mode of the one that it
+    replaces, and its owner where the system allows it.
 
     Raises:
+        ValueError: the path is an input, see `protect_inputs`, or no regular file.
         OSError: the file cannot be written; the old one is unchanged.
 
     >>> write_atomic(getfixture("tmp_path") / "prices.csv", b"date,WTI").read_bytes()
@@ -53,21 +59,28 @@ def write_files_atomic(folder: str | os.PathLike[str], files: Mapping[str, bytes
     An error before the first rename leaves every old file unchanged.
 
     Raises:
+        ValueError: a path is an input, see `protect_inputs`, or no regular file.
         OSError: a file cannot be written.
 
     >>> [path.name for path in write_files_atomic(getfixture("tmp_path"), {"a.csv": b"1", "b.csv": b"2"})]
     ['a.csv', 'b.csv']
     """
     folder, token = Path(folder), secrets.token_hex(4)
-    partial = {folder / name: folder / f".{name}.{token}.part" for name in files}
+    for name in files:
+        check_output(folder / name)
+        if (path := folder / name).exists() and not path.is_file() and not path.is_dir():
+            raise ValueError(f"{path}: expected a regular file to replace; got a device or pipe")
+    targets = [Path(os.path.realpath(folder / name)) for name in files]  # behind symbolic links
+    partial = {target: target.parent / f".{target.name[:200]}.{token}.part" for target in targets}
     try:
-        for path, content in zip(partial.values(), files.values()):
-            with path.open("wb") as file:
+        for (target, part), content in zip(partial.items(), files.values()):
+            with part.open("xb") as file:
+                _keep_owner(target, file.fileno())
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-        for path, part in partial.items():
-            os.replace(part, path)
+        for target, part in partial.items():
+            os.replace(part, target)
     except OSError as error:
         reason = error.strerror or str(error)
         raise type(error)(
@@ -77,10 +90,20 @@ def write_files_atomic(folder: str | os.PathLike[str], files: Mapping[str, bytes
         for part in partial.values():
             with suppress(OSError):
                 part.unlink()
-    with suppress(OSError):  # a file system that cannot flush a folder
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)  # the renames
-        finally:
-            os.close(handle)
-    return list(partial)
+    for parent in {target.parent for target in targets}:
+        with suppress(OSError):  # a file system that cannot flush a folder
+            handle = os.open(parent, os.O_RDONLY)
+            try:
+                os.fsync(handle)  # the renames
+            finally:
+                os.close(handle)
+    return [folder / name for name in files]
+
+
+def _keep_owner(target: Path, handle: int) -> None:
+    """Give a new file the owner, group and mode of the one that it will replace, if there is one."""
+    with suppress(OSError):  # there is none, or another user's file in a shared folder
+        status = target.stat()
+        os.fchmod(handle, stat.S_IMODE(status.st_mode) & 0o777)  # before anything is written
+        if (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
+            os.fchown(handle, status.st_uid, status.st_gid)

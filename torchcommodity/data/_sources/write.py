@@ -14,7 +14,8 @@ from torchcommodity._extras import extra
 from torchcommodity.data._core.errors import DataError
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._sources.files import write_atomic
-from torchcommodity.data._sources.locations import is_remote, parse_table_name, public_address, write_object
+from torchcommodity.data._sources.locations import is_remote, public_address, write_object
+from torchcommodity.data._sources.table_name import parse_table_name
 from torchcommodity.data._sources.tables.frames import METADATA, PROVENANCE, SETTINGS
 
 with extra("forecast"):
