@@ -7,11 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 from typer.testing import Result
 
 import torchcommodity
 import torchcommodity.cli
-from torchcommodity.cli._application import COMMANDS
+from torchcommodity.cli._application import COMMANDS, INPUTS, app
 from torchcommodity.cli._prices import Prices
 
 Run = Callable[..., Result]
@@ -149,3 +150,14 @@ def test_closed_pipe_ends_quietly() -> None:
     command = f"{sys.executable} -m torchcommodity op list | true"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
     assert "Traceback" not in done.stderr
+
+
+def test_every_option_that_names_a_path_is_an_input_or_an_output() -> None:
+    outputs = {"out", "target", "dest", "checkpoint", "template", "tensorboard", "trace", "stacks", "store"}
+    root = get_command(app)
+    for name in COMMANDS:
+        command = root.get_command(None, name)  # type: ignore[attr-defined]
+        for part in getattr(command, "commands", {"": command}).values():
+            for option in part.params:
+                if option.metavar in ("FILE", "DIR", "SOURCE", "PANELS", "MODEL", "NAME=FILE", "TARGET"):
+                    assert option.name in {*INPUTS, *outputs, "token_file"}, (name, option.name)
