@@ -30,7 +30,7 @@ def protect_inputs(*sources: str | os.PathLike[str]) -> Iterator[None]:
     Traceback (most recent call last):
     ValueError: ...prices.csv: expected an output apart from the inputs; got a path that is the input ...prices.csv
     """
-    token = _inputs.set((*_inputs.get(), *map(os.fspath, sources)))
+    token = _inputs.set((*_inputs.get(), *(os.fspath(source) for source in sources)))
     try:
         yield
     finally:
@@ -58,7 +58,7 @@ def check_output(
         ValueError: the output is an input or lies in one; a folder contains an input.
     """
     target = Path(os.path.realpath(output))
-    for source in (*map(os.fspath, sources), *_inputs.get()):
+    for source in (*(os.fspath(source) for source in sources), *_inputs.get()):
         paths = _source_paths(source)
         if kind == "database" and source not in paths and not source.startswith("sql:"):
             paths = [path for path in paths if Path(os.path.realpath(path)) != target]  # another table of the file
