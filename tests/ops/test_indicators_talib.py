@@ -111,6 +111,26 @@ def test_indicator_equals_talib(name: str, settings: dict[str, Any], prices: dic
             np.testing.assert_allclose(rows, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
 
 
+OTHERWISE = {"dx", "adx", "adxr", "ht_dcphase", "ht_sine", "ht_trendmode"}  # without movement, as their docstrings say
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in INDEXES])
+def test_indicator_of_a_market_that_does_not_move_equals_talib(name: str, prices: dict[str, Tensor]) -> None:
+    close, volume = prices["close"][:120, :1], prices["volume"][:120, :1]
+    flat = {key: torch.full_like(close, 10.0) for key in PRICES} | {"periods": prices["periods"][:120, :1]}
+    ranges = flat | {"high": flat["close"] + 1, "low": flat["close"] - 1, "volume": volume}
+    idle = {key: panel[:120, :1] for key, panel in prices.items()} | {"volume": torch.zeros_like(volume)}
+    for market, is_moving in ((flat, False), (ranges, False), (idle, True)):
+        if name in OTHERWISE and not is_moving:
+            continue
+        panels = inputs(name, market)
+        results, warm_up = outputs(name, *panels), indicators.lookback(name)
+        reference = getattr(talib, name.upper())(*(panel[:, 0].numpy() for panel in panels))
+        for expected, result in zip(reference if isinstance(reference, tuple) else (reference,), results, strict=True):
+            expected = np.where(expected == 0, np.nan, expected) if name == "vwap" else expected
+            np.testing.assert_allclose(result[warm_up:, 0].numpy(), expected[warm_up:], rtol=1e-8, atol=1e-8)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_indicator_arguments_equal_talib(name: str) -> None:
     info = abstract.Function(name.upper()).info

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.losses import drawdown_loss, net_returns, turnover
-from torchcommodity.risk import expected_shortfall
+from torchcommodity.risk import check_risk_free, expected_shortfall
 
 Series = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -71,15 +71,18 @@ def performance(
 def sharpe_ratio(
     returns: Series,  # (T,)
     rows_per_year: int = 252,
+    *,
+    risk_free: float = 0.0,
 ) -> float:
-    """Annualized Sharpe ratio of returns per row, without a risk-free rate; NaN for constant returns.
+    """Annualized Sharpe ratio of returns per row above the risk-free return per row; NaN for constant returns.
 
     Example:
         >>> round(sharpe_ratio(np.array([0.01, -0.01, 0.02])), 2)
         6.93
     """
     deviation = float(returns.std(ddof=1))
-    return math.sqrt(rows_per_year) * float(returns.mean()) / deviation if deviation > 0 else math.nan
+    excess = float(returns.mean()) - check_risk_free(risk_free, rows_per_year)
+    return math.sqrt(rows_per_year) * excess / deviation if deviation > 0 else math.nan
 
 
 def as_series(returns: Tensor) -> Series:  # (T,)

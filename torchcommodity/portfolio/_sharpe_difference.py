@@ -8,6 +8,7 @@ import numpy as np
 
 from torchcommodity._extras import extra
 from torchcommodity.portfolio._performance import Series
+from torchcommodity.risk import check_risk_free
 
 REPLICATIONS = 1000
 
@@ -33,6 +34,7 @@ def sharpe_difference(
     seed: int = 0,
     replications: int = REPLICATIONS,
     rows_per_year: int = 252,
+    risk_free: float = 0.0,
 ) -> SharpeDifference:
     """Annualized Sharpe ratio of `returns` minus that of `other`, with a 95 % bootstrap interval.
 
@@ -44,6 +46,7 @@ def sharpe_difference(
         seed: random seed of the bootstrap.
         replications: number of bootstrap replications.
         rows_per_year: factor of annualization.
+        risk_free: risk-free return per row, not per year, as in `losses.sharpe_loss`.
 
     References:
         Ledoit, Wolf (2008). Robust performance hypothesis testing with the Sharpe ratio. J. Empirical Finance 15(5).
@@ -57,6 +60,8 @@ def sharpe_difference(
     with extra("forecast"):
         from arch.bootstrap import CircularBlockBootstrap, optimal_block_length
 
+    excess = check_risk_free(risk_free, rows_per_year)
+    returns, other = returns - excess, other - excess
     if np.array_equal(returns, other):
         return SharpeDifference(0.0, 0.0, 0.0)
     if returns.std() == 0 or other.std() == 0:

@@ -26,6 +26,7 @@ from torchcommodity.risk._sample import expected_shortfall as expected_shortfall
 from torchcommodity.risk._sample import holding_returns as holding_returns
 from torchcommodity.risk._sample import value_at_risk as value_at_risk
 from torchcommodity.risk._sharpe_ratios import DeflatedSharpeRatio as DeflatedSharpeRatio
+from torchcommodity.risk._sharpe_ratios import check_risk_free as check_risk_free
 from torchcommodity.risk._sharpe_ratios import deflated_sharpe_ratio as deflated_sharpe_ratio
 from torchcommodity.risk._sharpe_ratios import expected_maximum_sharpe as expected_maximum_sharpe
 from torchcommodity.risk._sharpe_ratios import probabilistic_sharpe_ratio as probabilistic_sharpe_ratio
@@ -49,6 +50,7 @@ __all__ = [
     "SuperiorPredictiveAbility",
     "TailEvaluation",
     "acerbi_szekely_test",
+    "check_risk_free",
     "christoffersen_test",
     "deflated_sharpe_ratio",
     "evaluate_tails",

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from torchcommodity._extras import extra
 from torchcommodity.opkit.arguments import current_operation, operation, raise_invalid
-from torchcommodity.risk._series import aligned_series, check_level
+from torchcommodity.risk._series import aligned_series, check_level, check_no_tail, check_signs
 
 
 @dataclass(frozen=True)
@@ -155,8 +155,10 @@ def _ratio(zeros: int, ones: int, probability: float) -> float:
 def _exceedances(returns: ArrayLike, value_at_risk: ArrayLike, level: float) -> tuple[Any, Any]:
     """Rows with a loss beyond value at risk, and rows with both numbers, (T,) bool each."""
     check_level(level)
+    check_no_tail(current_operation(), level)
     r, v = aligned_series(returns=returns, value_at_risk=value_at_risk)
     valid = np.isfinite(r) & np.isfinite(v)
     if not valid.any():
         raise_invalid(current_operation(), "at least one row must have a return and a value at risk", rows=len(r))
+    check_signs(r[valid], v[valid])
     return valid & (r < -v), valid

@@ -178,6 +178,9 @@ def _valid_losses(losses: "pd.DataFrame", block: int, replications: int) -> "pd.
     check_integer(operation, 1, block=block, replications=replications)
     if not isinstance(losses, pd.DataFrame):
         raise_invalid(operation, "losses must be a DataFrame (T, K)", TypeError, losses=type(losses).__name__)
+    if str(losses.columns.inferred_type).startswith(("datetime", "date", "period")):
+        rule = "losses must be (T, K), a row for each date and a column for each model; pass losses.T"
+        raise_invalid(operation, rule, losses=losses.shape)
     if not losses.columns.is_unique:
         raise_invalid(operation, "every model must have a name of its own", columns=losses.columns.tolist())
     valid: pd.DataFrame = losses.loc[np.isfinite(losses.to_numpy()).all(1)]

@@ -71,6 +71,12 @@ def probability_of_backtest_overfitting(
     name = "probability_of_backtest_overfitting"
     check_integer(name, 2, maximum=20, blocks=blocks)
     r = np.asarray(returns, dtype=np.float64)
+    dates = str(getattr(getattr(returns, "columns", None), "inferred_type", "")).startswith(
+        ("datetime", "date", "period")
+    )
+    if dates or (not hasattr(returns, "columns") and r.ndim == 2 and len(r) < r.shape[1]):
+        rule = "returns must be (T, N), a row for each date; pass returns.T, or a DataFrame with the dates as index"
+        raise_invalid(name, rule, returns=r.shape)
     if blocks % 2 or r.ndim != 2 or r.shape[1] < 2 or len(r) < 2 * blocks or not np.isfinite(r).all():
         rule = "returns must be finite (T, N) with N >= 2 and T >= 2 blocks, blocks even"
         raise_invalid(name, rule, blocks=blocks, returns=r.shape, not_finite=int((~np.isfinite(r)).sum()))

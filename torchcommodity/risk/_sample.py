@@ -7,6 +7,7 @@ from torch import Tensor
 
 from torchcommodity.losses import cvar_loss
 from torchcommodity.opkit.arguments import check_tensor, raise_invalid
+from torchcommodity.risk._series import check_no_tail
 
 
 def value_at_risk(
@@ -122,3 +123,8 @@ def check_sample(operation: str, returns: Tensor, level: object) -> None:
         raise_invalid(operation, rule, dtype=returns.dtype, returns=returns)
     if not isinstance(level, Real) or not 0 <= float(level) < 1:
         raise_invalid(operation, "level must be in [0, 1)", level=level)
+    check_no_tail(operation, float(level))
+    least, T = 1 / (1 - float(level)), returns.shape[-1]
+    if returns.dim() == 2 and min(returns.shape[0], least - 1e-9) > T:
+        rule = f"returns must be (..., T), with at least {least:.3g} outcomes in a row; returns.T has time last"
+        raise_invalid(operation, rule, returns=returns)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torchcommodity._extras import extra
-from torchcommodity.opkit.arguments import check_integer, operation, raise_invalid
+from torchcommodity.opkit.arguments import check_integer, check_number, current_operation, operation, raise_invalid
 from torchcommodity.risk._series import aligned_series
 
 DAYS_PER_YEAR = 252
@@ -37,6 +37,7 @@ def probabilistic_sharpe_ratio(
     benchmark: float = 0.0,
     *,
     rows_per_year: int = DAYS_PER_YEAR,
+    risk_free: float = 0.0,
 ) -> float:
     """Probability that the true Sharpe ratio exceeds `benchmark`, given skewness and kurtosis of the returns.
 
@@ -47,12 +48,13 @@ def probabilistic_sharpe_ratio(
         returns: returns per row; NaN is left out.
         benchmark: annualized Sharpe ratio SR* to exceed.
         rows_per_year: factor of annualization.
+        risk_free: risk-free return per row, not per year, as in `losses.sharpe_loss`.
 
     Returns:
         Probability; NaN for constant returns.
 
     Raises:
-        ValueError: fewer than 2 returns.
+        ValueError: fewer than 2 returns, or a risk-free return of more than 100 % a year.
 
     References:
         Bailey, López de Prado (2012). The Sharpe ratio efficient frontier. J. Risk 15(2). doi:10.21314/JOR.2012.255.
@@ -66,7 +68,7 @@ def probabilistic_sharpe_ratio(
         from scipy import stats
 
     (r,) = aligned_series(returns=returns)
-    r = r[np.isfinite(r)]
+    r = r[np.isfinite(r)] - check_risk_free(risk_free, rows_per_year)
     if len(r) < 2:
         raise_invalid("probabilistic_sharpe_ratio", "returns must have at least 2 finite values", values=len(r))
     if r.std() == 0:
@@ -81,6 +83,7 @@ def deflated_sharpe_ratio(
     trials: ArrayLike,  # (N,)
     *,
     rows_per_year: int = DAYS_PER_YEAR,
+    risk_free: float = 0.0,
 ) -> DeflatedSharpeRatio:
     """Probabilistic Sharpe ratio against the ratio that the best of N trials would have by luck alone.
 
@@ -92,9 +95,11 @@ def deflated_sharpe_ratio(
         trials: annualized Sharpe ratios of all N strategies that were tried, the selected one among them. Those that
             were thrown away count, too: leaving them out makes the result too good. NaN is left out.
         rows_per_year: factor of annualization.
+        risk_free: risk-free return per row, not per year, as in `losses.sharpe_loss`; the trials' ratios are above it.
 
     Raises:
-        ValueError: fewer than 2 returns or trials.
+        ValueError: fewer than 2 returns or trials, the number of trials in place of their ratios, or a risk-free return
+            of more than 100 % a year.
 
     References:
         Bailey, López de Prado (2014). The deflated Sharpe ratio. J. Portfolio Management 40(5).
@@ -106,15 +111,30 @@ def deflated_sharpe_ratio(
         >>> round(result.sharpe_ratio, 2), round(result.expected_maximum, 2), round(result.probability, 2)
         (0.84, 0.54, 0.73)
     """
+    if np.ndim(trials) == 0:
+        rule = (
+            "trials must be the annualized Sharpe ratios of all trials, not their number; if only the number is known, "
+            "pass expected_maximum_sharpe(deviation, trials) to probabilistic_sharpe_ratio as benchmark"
+        )
+        raise_invalid("deflated_sharpe_ratio", rule, trials=trials)
     (ratios,) = aligned_series(trials=trials)
     ratios = ratios[np.isfinite(ratios)]
     if len(ratios) < 2:
         raise_invalid("deflated_sharpe_ratio", "trials must have at least 2 finite ratios", trials=len(ratios))
     benchmark = expected_maximum_sharpe(float(ratios.std(ddof=1)), len(ratios))
-    probability = probabilistic_sharpe_ratio(returns, benchmark, rows_per_year=rows_per_year)
-    r = np.asarray(returns, dtype=np.float64)
+    probability = probabilistic_sharpe_ratio(returns, benchmark, rows_per_year=rows_per_year, risk_free=risk_free)
+    r = np.asarray(returns, dtype=np.float64) - risk_free
     ratio = math.nan if math.isnan(probability) else math.sqrt(rows_per_year) * np.nanmean(r) / np.nanstd(r, ddof=1)
     return DeflatedSharpeRatio(probability, float(ratio), benchmark, len(ratios))
+
+
+def check_risk_free(risk_free: float, rows_per_year: int) -> float:
+    """The risk-free return per row; ValueError for one of more than 100 % a year, which is perhaps per year."""
+    check_number(current_operation(), risk_free=risk_free)
+    if not abs(risk_free) * rows_per_year <= 1:
+        rule = f"risk_free must be per row, as {risk_free:g} / {rows_per_year} of a yearly rate"
+        raise_invalid(current_operation(), rule, risk_free=risk_free)
+    return float(risk_free)
 
 
 def expected_maximum_sharpe(deviation: float, trials: int) -> float:

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from torchcommodity.opkit.arguments import check_integer, check_tensor, operation, raise_invalid
-from torchcommodity.risk._series import Series, aligned_series, check_level
+from torchcommodity.risk._series import Series, aligned_series, check_level, check_no_tail, check_signs
 
 CHUNK = 500  # replications simulated at a time
 
@@ -83,11 +83,13 @@ def acerbi_szekely_test(
     """
     name = "acerbi_szekely_test"
     check_level(level)
+    check_no_tail(name, level)
     check_integer(name, 1, replications=replications)
     arrays = aligned_series(returns=returns, value_at_risk=value_at_risk, expected_shortfall=expected_shortfall)
     r, v, e = np.stack(arrays)[:, np.isfinite(arrays).all(0)]
     if not len(r):
         raise_invalid(name, "at least one row must have a return, a value at risk and an expected shortfall", rows=0)
+    check_signs(r, v)
     if not ((e >= v) & (e > 0)).all():
         row = int(np.argmin((e >= v) & (e > 0)))
         rule = "expected_shortfall must be positive and at least value_at_risk"

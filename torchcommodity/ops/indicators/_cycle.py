@@ -91,7 +91,8 @@ def ht_dcphase(real: Tensor) -> Tensor:
     """Phase of the dominant cycle in degrees, -45 to 315.
 
     A missing row is skipped. TA-Lib HT_DCPHASE, except for a spectrum without a real part, where TA-Lib continues from
-    the row before; Ehlers (2001). Warm-up: 63 rows.
+    the row before; equal prices have no phase, and the numbers there are rounding errors. Ehlers (2001). Warm-up: 63
+    rows.
 
     Example:
         >>> import torch
@@ -107,7 +108,8 @@ def ht_dcphase(real: Tensor) -> Tensor:
 def ht_sine(real: Tensor) -> Sine:
     """Sine of the phase of the dominant cycle, and of the phase 45 degrees ahead; they cross at its turns.
 
-    A missing row is skipped. TA-Lib HT_SINE; Ehlers (2001). Warm-up: 63 rows.
+    A missing row is skipped. Equal prices have no phase: see `ht_dcphase`. TA-Lib HT_SINE; Ehlers (2001). Warm-up: 63
+    rows.
 
     Example:
         >>> import torch
@@ -141,8 +143,8 @@ def ht_trendmode(real: Tensor) -> Tensor:
     """1 in a trend, 0 in a cycle; int64 without a gradient, -1 in warm-up and missing rows.
 
     A cycle follows for half a period after sine and lead sine have crossed, and while the phase advances as in a cycle;
-    a price 1.5 percent off the trendline is a trend. A missing row is skipped. TA-Lib HT_TRENDMODE; Ehlers (2001).
-    Warm-up: 63 rows.
+    a price 1.5 percent off the trendline is a trend. A missing row is skipped. Equal prices have no phase: see
+    `ht_dcphase`. TA-Lib HT_TRENDMODE; Ehlers (2001). Warm-up: 63 rows.
 
     Example:
         >>> import torch

@@ -128,8 +128,9 @@ def minus_di(high: Tensor, low: Tensor, close: Tensor, timeperiod: Period = 14, 
 def dx(high: Tensor, low: Tensor, close: Tensor, timeperiod: Period = 14, *, mode: Smoothing = "talib") -> Tensor:
     """Directional movement index: 100 |P - M| / (P + M) with `plus_di` P and `minus_di` M; 0 to 100.
 
-    Without any movement it keeps its last value. TA-Lib DX; Wilder (1978), New Concepts in Technical Trading Systems.
-    Warm-up: timeperiod rows. Modes: "talib", "wilder", "pandas", "simple". `timeperiod` may be learned.
+    Without any movement it keeps its last value, and is NaN before the first one (0 in TA-Lib). TA-Lib DX; Wilder
+    (1978), New Concepts in Technical Trading Systems. Warm-up: timeperiod rows. Modes: "talib", "wilder", "pandas",
+    "simple". `timeperiod` may be learned.
 
     Example:
         >>> import torch
@@ -145,8 +146,8 @@ def dx(high: Tensor, low: Tensor, close: Tensor, timeperiod: Period = 14, *, mod
 def adx(high: Tensor, low: Tensor, close: Tensor, timeperiod: Period = 14, *, mode: Smoothing = "talib") -> Tensor:
     """Average directional movement index: `rma` of `dx`; 0 to 100, the strength of a trend in either direction.
 
-    TA-Lib ADX; Wilder (1978), New Concepts in Technical Trading Systems. Warm-up: 2 * timeperiod - 1 rows. Modes:
-    "talib", "wilder", "pandas", "simple". `timeperiod` may be learned.
+    NaN before the first movement (0 in TA-Lib). TA-Lib ADX; Wilder (1978), New Concepts in Technical Trading Systems.
+    Warm-up: 2 * timeperiod - 1 rows. Modes: "talib", "wilder", "pandas", "simple". `timeperiod` may be learned.
 
     Example:
         >>> import torch
@@ -162,8 +163,8 @@ def adx(high: Tensor, low: Tensor, close: Tensor, timeperiod: Period = 14, *, mo
 def adxr(high: Tensor, low: Tensor, close: Tensor, timeperiod: int = 14, *, mode: Smoothing = "talib") -> Tensor:
     """Average directional movement index rating: the mean of `adx` and its value timeperiod - 1 rows ago.
 
-    TA-Lib ADXR; Wilder (1978), New Concepts in Technical Trading Systems. Warm-up: 3 * timeperiod - 2 rows. Modes:
-    "talib", "wilder", "pandas", "simple".
+    NaN before the first movement (0 in TA-Lib). TA-Lib ADXR; Wilder (1978), New Concepts in Technical Trading Systems.
+    Warm-up: 3 * timeperiod - 2 rows. Modes: "talib", "wilder", "pandas", "simple".
 
     Example:
         >>> import torch

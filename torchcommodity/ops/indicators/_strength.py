@@ -72,7 +72,7 @@ def cmou(real: Tensor, timeperiod: int = 14) -> Tensor:
 def imi(open: Tensor, close: Tensor, timeperiod: int = 14) -> Tensor:
     """Intraday momentum index: like `rsi`, with sums of close - open over the window; 0 to 100.
 
-    0 without any change. TA-Lib IMI; Chande, Kroll (1994), The New Technical Trader. Warm-up: timeperiod - 1 rows.
+    50 without any change. TA-Lib IMI; Chande, Kroll (1994), The New Technical Trader. Warm-up: timeperiod - 1 rows.
 
     Example:
         >>> import torch
@@ -83,7 +83,7 @@ def imi(open: Tensor, close: Tensor, timeperiod: int = 14) -> Tensor:
     """
     body = close - open
     gain, loss = total(positive_part(body), timeperiod), total(negative_part(body), timeperiod)
-    return 100 * divide(gain, gain + loss, zero=0)
+    return 100 * divide(gain, gain + loss, zero=0.5)
 
 
 @series.operator(timeperiod=2)

@@ -111,8 +111,8 @@ def cvi(high: Tensor, low: Tensor, timeperiod: Period = 10, rocperiod: int = 10,
 def massi(high: Tensor, low: Tensor, fastperiod: Period = 9, slowperiod: int = 25, *, mode: Seed = "talib") -> Tensor:
     """Mass index: sum over `slowperiod` rows of E / E(E) with E the `ema` of high - low; about `slowperiod`.
 
-    TA-Lib MASSI; Dorsey (1992), Technical Analysis of Stocks & Commodities 10:6. Warm-up: 2 * (fastperiod - 1) +
-    slowperiod - 1 rows. Modes: "talib", "pandas". `fastperiod` may be learned.
+    `slowperiod` without any range. TA-Lib MASSI; Dorsey (1992), Technical Analysis of Stocks & Commodities 10:6.
+    Warm-up: 2 * (fastperiod - 1) + slowperiod - 1 rows. Modes: "talib", "pandas". `fastperiod` may be learned.
 
     Example:
         >>> import torch
@@ -122,7 +122,7 @@ def massi(high: Tensor, low: Tensor, fastperiod: Period = 9, slowperiod: int = 2
         tensor([nan, nan, nan, nan, 3., 3.])
     """
     once = ema(high - low, fastperiod, mode)
-    return total(divide(once, ema(once, fastperiod, mode), zero=0), slowperiod)
+    return total(divide(once, ema(once, fastperiod, mode), zero=1), slowperiod)
 
 
 @series.operator

@@ -100,7 +100,7 @@ def rvol(volume: Tensor, timeperiod: int = 20) -> Tensor:
 def vwap(high: Tensor, low: Tensor, close: Tensor, volume: Tensor) -> Tensor:
     """Volume-weighted average price since the first row: cumulative typical price x volume over cumulative volume.
 
-    NaN until the first volume. TA-Lib VWAP. No warm-up.
+    NaN until the first volume (0 in TA-Lib). TA-Lib VWAP. No warm-up.
 
     Example:
         >>> import torch
