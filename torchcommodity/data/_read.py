@@ -281,6 +281,7 @@ def add_curve(panel: Panel, curve: Any = None, curve_of: Mapping[str, str | None
             for `read_curve` and `Panel.with_curve`.
 
     >>> import pandas as pd
+    >>> from torchcommodity import data
     >>> closes = {"date": "2020-04-21", "product": "CL", "nth": [1, 2], "close": [10.01, 11.57]}
     >>> wti = add_curve(data.embedded(["WTI"]), pd.DataFrame(closes))
     >>> wti.curve_of, wti.between("2020-04-21", "2020-04-21").curve.tolist()
