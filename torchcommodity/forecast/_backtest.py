@@ -18,6 +18,7 @@ from torchcommodity.data import (
     walk_forward,
 )
 from torchcommodity.forecast._baselines import baselines as default_baselines
+from torchcommodity.forecast._other_words import hint_keywords
 from torchcommodity.forecast._score import Backtest
 from torchcommodity.models import HarConfig, model_name
 from torchcommodity.opkit.arguments import operation
@@ -43,6 +44,7 @@ from torchcommodity.training import (
 TEST_YEARS = {"daily": 7, "weekly": 7, "monthly": 20}
 
 
+@hint_keywords
 @operation("backtest")
 @one_thread()
 def backtest(

@@ -20,6 +20,7 @@ from torchcommodity.data import (
 )
 from torchcommodity.forecast._forecaster import Forecaster
 from torchcommodity.forecast._forecaster_file import FitRecord
+from torchcommodity.forecast._other_words import hint_keywords
 from torchcommodity.models import HarNetwork, build_model, model_name
 from torchcommodity.opkit.arguments import operation
 from torchcommodity.training import (
@@ -42,6 +43,7 @@ from torchcommodity.training import (
 )
 
 
+@hint_keywords
 @operation("fit")
 @one_thread()
 def fit(

@@ -15,6 +15,7 @@ from torchcommodity.data import Finding, Horizon, Panel, horizon_index, summariz
 from torchcommodity.forecast._calendar import Calendar, Dates, calendar
 from torchcommodity.forecast._fan_chart import Fan, draw_fan, interpolate_quantiles
 from torchcommodity.forecast._history import last_prices
+from torchcommodity.forecast._other_words import missing_attribute
 from torchcommodity.opkit.arguments import operation
 
 if TYPE_CHECKING:
@@ -177,6 +178,11 @@ class Forecast:
         n = symbol_index(self.symbols, symbol)
         last = None if horizon is None else horizon_index(horizon, self.horizons, self.calendar.rows)
         return plotly_figure(fan_chart(self, n, last), title=self.symbols[n])
+
+    if not TYPE_CHECKING:  # type checkers would allow any name
+
+        def __getattr__(self, name: str) -> Any:
+            raise missing_attribute(self, name)
 
     def __repr__(self) -> str:
         horizons, levels = ", ".join(map(str, self.horizons)), f"{len(self.levels)} levels"

@@ -5,7 +5,7 @@ import hashlib
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -30,6 +30,7 @@ from torchcommodity.forecast._forecaster_file import FitRecord, forecaster_bytes
 from torchcommodity.forecast._history import PriceRange, align_panel, input_findings, select_prices
 from torchcommodity.forecast._live import LivePast, LiveState, append_rows, pack_state, unpack_state
 from torchcommodity.forecast._location import Location, explain_location
+from torchcommodity.forecast._other_words import hint_keywords, missing_attribute
 from torchcommodity.forecast._simulation import Simulation
 from torchcommodity.models import HarGarch, HarNetwork, model_name
 from torchcommodity.opkit import Past
@@ -125,6 +126,7 @@ class Forecaster:
         target = resolve_device(device)
         return self if target == self.device else replace(self, model=to_device(copy.deepcopy(self.model), target))
 
+    @hint_keywords
     @operation("predict")
     @one_thread()
     @torch.no_grad()
@@ -422,12 +424,18 @@ class Forecaster:
         """Pickle the content of the file: modules with parametrizations cannot be pickled."""
         return Forecaster._from_bytes, (self.to_bytes(),)
 
+    if not TYPE_CHECKING:  # type checkers would allow any name
+
+        def __getattr__(self, name: str) -> Any:
+            raise missing_attribute(self, name)
+
     def __repr__(self) -> str:
         name, symbols = model_name(self.model.config), summarize_names(self.symbols)
         fitted = f"fitted {self.record.first} to {self.record.through}, {self.record.rows:,} rows"
         return f"Forecaster({name}, {symbols}; {fitted}; horizons {', '.join(map(str, self.horizons))})"
 
 
+@hint_keywords
 def predict(
     forecaster: Forecaster,
     prices: Any,

@@ -170,5 +170,9 @@ def check_levels(levels: Any) -> tuple[float, ...]:
     numbers = [isinstance(level, Real) and 0 < float(level) < 1 for level in values]
     if not values or not all(numbers):
         got = repr(values[numbers.index(False)]) if values else "none"
+        percent = next((x for x in values if isinstance(x, Real) and 1 < float(x) < 100), None)
+        if percent is not None:
+            tail = (1 - float(percent) / 100) / 2
+            got += f"; an interval of {percent:g} % has the levels {tail:g} and {1 - tail:g}"
         raise ValueError(f"{current_operation()}: levels must be numbers strictly between 0 and 1; got {got}")
     return tuple(sorted({float(level) for level in values}))

@@ -312,7 +312,7 @@ class ContractCode(NamedTuple):
 def numbers_months(codes: Iterable[str]) -> bool:
     """Whether codes such as CU2012 mean December 2020: one of them, such as CU2101, cannot have a year of four digits.
 
-    >>> numbers_months(["CU2012", "CU2101"]), numbers_months(["CUZ2012", "CUZ2101"])
+    >>> numbers_months(["CU2012", "CU2101"]), numbers_months(["CUZ2012", "CUZ2013"])
     (True, False)
     """
     matches = (_NUMBERED.fullmatch(_DECORATION.sub("", code.strip().upper())) for code in codes)
