@@ -10,6 +10,7 @@ from torchcommodity.models import HarConfig
 from torchcommodity.training import min_fit_rows
 
 DAYS = pd.bdate_range("2018-01-02", periods=600)
+PRICES = data.embedded(["WTI"]).between("2009-01-01", "2013-12-31").drop_empty_rows().values.plain()[:, 0].numpy()
 
 
 OF_FILE = ("origin not stated", "ended")  # of all these tables, which are old and in memory
@@ -24,12 +25,12 @@ def series(values):
 
 
 def test_inspect_accepts_a_long_series():
-    assert kinds(data.to_panel(series(np.linspace(10, 20, 600)))) == []
+    assert kinds(data.to_panel(series(PRICES[:600]))) == []
 
 
 def test_inspect_reports_what_a_forecast_rejects(tmp_path):
-    few, negative = np.linspace(10, 20, FIT_PRICES["daily"] - 1), -np.linspace(10, 20, 600)
-    sparse = np.where(np.arange(600) % 3 == 0, np.linspace(10, 20, 600), np.nan)
+    few, negative = PRICES[: FIT_PRICES["daily"] - 1], -PRICES[:600]
+    sparse = np.where(np.arange(600) % 3 == 0, PRICES[:600], np.nan)
     expected = {
         "one_row": (series([18.27]), [("short history", "A")]),
         "one_price_too_few": (series(few), [("short history", "A")]),
@@ -45,7 +46,7 @@ def test_inspect_reports_what_a_forecast_rejects(tmp_path):
 
 
 def test_inspect_says_how_many_prices_a_fit_needs():
-    finding = data.to_panel(series(np.linspace(10, 20, 300))).findings[-1]
+    finding = data.to_panel(series(PRICES[:300])).findings[-1]
     assert str(finding) == "short history A: 300 positive prices; a default fit needs 505 (kept)"
 
 
@@ -55,16 +56,16 @@ def test_short_history_is_what_a_default_fit_needs():
 
 
 def test_inspect_does_not_count_rows_before_the_first_price_as_missing():
-    late = np.linspace(10, 20, 600)
+    late = PRICES[:600].copy()
     late[:90] = np.nan
-    frame = series(late).assign(B=1.0 + np.arange(600))
+    frame = series(late).assign(B=PRICES[200:800])
     assert kinds(data.to_panel(frame)) == []
 
 
 def test_condense_keeps_the_count_of_many_findings(tmp_path):
     days = pd.date_range("2020-01-04", periods=140)
     path = tmp_path / "prices.csv"
-    pd.DataFrame({"date": days, "A": range(1, 141)}).to_csv(path, index=False)
+    pd.DataFrame({"date": days, "A": PRICES[:140]}).to_csv(path, index=False)
     weekend = [finding for finding in data.read(path).findings if finding.kind == "weekend"]
     assert len(weekend) == 6
     assert sum(finding.count for finding in weekend) == 40
@@ -78,7 +79,7 @@ def test_summarize_names_lists_a_few_and_counts_the_others(count):
 
 
 def test_inspect_names_a_symbol_of_another_frequency():
-    daily = np.linspace(10, 20, 600)
+    daily = PRICES[:600]
     monthly = np.where(np.arange(600) % 21 == 0, daily, np.nan)
     frame = series(daily).assign(B=monthly)
     assert ("mixed frequency", "B") in kinds(data.to_panel(frame))
@@ -87,13 +88,13 @@ def test_inspect_names_a_symbol_of_another_frequency():
 
 def test_inspect_names_quarterly_rows():
     quarters = pd.date_range("1990-01-01", periods=80, freq="QE")
-    (finding,) = data.to_panel(pd.DataFrame({"A": np.linspace(10, 20, 80)}, index=quarters)).findings[-1:]
+    (finding,) = data.to_panel(pd.DataFrame({"A": PRICES[:80]}, index=quarters)).findings[-1:]
     assert str(finding).startswith("mixed frequency A: 92 days apart; the rows of the panel are monthly")
 
 
 def test_stale_run_and_short_history_are_those_of_monthly_prices():
     months = pd.date_range("2015-01-01", periods=60, freq="MS")
-    prices = np.linspace(10, 20, 60)
+    prices = PRICES[:60]
     prices[30:36] = 15.0
     monthly = pd.DataFrame({"A": prices}, index=months)
     assert [kind for kind, _ in kinds(data.to_panel(monthly)) if kind != "weekend"] == ["stale"]

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import warnings
 from collections.abc import Callable
 from functools import wraps
 from importlib import import_module
@@ -63,7 +64,9 @@ class Application(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         try:
-            return super().invoke(ctx)
+            with warnings.catch_warnings():  # commands print findings themselves
+                warnings.filterwarnings("ignore", message=".*strict=True refuses such prices")
+                return super().invoke(ctx)
         except BrokenPipeError:
             raise
         except (ValueError, OSError) as error:

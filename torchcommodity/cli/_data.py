@@ -123,7 +123,7 @@ def add(
 
     screen, target = output.console(quiet), Store(store)
     names = None if symbols is None else parse_names(symbols)
-    panel = read(source, names, publisher=publisher or NOT_STATED, store=target, **asdict(source_options))
+    panel = read(source, names, publisher=publisher or NOT_STATED, store=target, **source_options.arguments())
     name = name or (Path(source).name.split(".")[0] if Path(source).is_file() else source)
     vintage = target.add(panel, name)
     output.print_reading(screen, panel)

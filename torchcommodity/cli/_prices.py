@@ -4,7 +4,7 @@ import glob
 import os
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -189,7 +189,29 @@ class SourceOptions:
             help="Trading days of spot prices ahead: XSHG, LSE, 24/5, or A=XSHG,B=LSE; default: NYSE",
         ),
     ] = None
+    strict: Annotated[
+        bool | None,
+        typer.Option(
+            "--strict/--no-strict",
+            help="Refuse prices without a publisher, generated ones, and findings; default: $TORCHCOMMODITY_STRICT",
+        ),
+    ] = None
+    accept: Annotated[
+        str | None,
+        typer.Option(
+            "--accept",
+            metavar="KIND,KIND",
+            callback=reject_unless(parse_names, "--accept"),
+            help="Kinds of findings that were looked at, such as gap,stale: --strict does not refuse them",
+        ),
+    ] = None
     as_of: AsOf = None
+
+    def arguments(self) -> dict[str, Any]:
+        """Arguments of `data.read`."""
+        calendar = None if self.calendar is None else parse_calendar(self.calendar)
+        accept = [] if self.accept is None else parse_names(self.accept, "--accept")
+        return {**asdict(self), "calendar": calendar, "accept": accept}
 
 
 DETECTED = SourceOptions()
@@ -259,8 +281,7 @@ def read_prices(
     codes = None if contracts is None else parse_contracts(contracts)
     others = [] if references is None or is_source(references) else parse_names(references)
     names = None if names is None else list(dict.fromkeys([*names, *others]))
-    how = asdict(options) | {"calendar": None if options.calendar is None else parse_calendar(options.calendar)}
-    panel = read(source, names, contracts=codes, publisher=publisher or NOT_STATED, **how)
+    panel = read(source, names, contracts=codes, publisher=publisher or NOT_STATED, **options.arguments())
     if references == "none":
         panel = panel.with_references(None)
     elif references is not None:

@@ -177,12 +177,14 @@ def make_dashboard(model: Path, prices: DashboardPrices) -> Callable[[], dict[st
     Raises:
         ValueError: the artifact cannot forecast the prices.
     """
-    from torchcommodity.data import check_not_synthetic
+    from torchcommodity.data import check_not_synthetic, check_publishers, is_strict
     from torchcommodity.export import Artifact
     from torchcommodity.opkit.arguments import operation
     from torchcommodity.serve.dashboard import Dashboard
 
     artifact = Artifact.load(model)
+    if is_strict(prices.source_options.strict):
+        check_publishers("serve", artifact.metadata.provenance)
     try:
         panel = prices.read()
         with operation("dashboard"):

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from torchcommodity.data._core.date_checks import check_not_future as check_not_future
     from torchcommodity.data._core.errors import TREATMENTS as TREATMENTS
     from torchcommodity.data._core.errors import DataError as DataError
+    from torchcommodity.data._core.errors import DataWarning as DataWarning
     from torchcommodity.data._core.errors import Finding as Finding
     from torchcommodity.data._core.errors import summarize_findings as summarize_findings
     from torchcommodity.data._core.errors import summarize_names as summarize_names
@@ -77,6 +78,10 @@ if TYPE_CHECKING:
     from torchcommodity.data._covariates.covariates import KnownValues as KnownValues
     from torchcommodity.data._quality.inspect import inspect as inspect
     from torchcommodity.data._quality.inspect import inspect_prices as inspect_prices
+    from torchcommodity.data._quality.strict import accept_findings as accept_findings
+    from torchcommodity.data._quality.strict import check_doubts as check_doubts
+    from torchcommodity.data._quality.strict import check_publishers as check_publishers
+    from torchcommodity.data._quality.strict import is_strict as is_strict
     from torchcommodity.data._quality.training import PriceStatistics as PriceStatistics
     from torchcommodity.data._quality.training import compare_with_training as compare_with_training
     from torchcommodity.data._quality.training import price_statistics as price_statistics
@@ -143,7 +148,7 @@ _MODULES = {
     ],
     "_core.contracts": ["CONTRACTS", "Contract", "business_calendar", "find_product", "get_contract"],
     "_core.curve": ["Curve"],
-    "_core.errors": ["TREATMENTS", "DataError", "Finding", "summarize_findings", "summarize_names"],
+    "_core.errors": ["TREATMENTS", "DataError", "DataWarning", "Finding", "summarize_findings", "summarize_names"],
     "_core.horizons": ["Horizon", "horizon_code", "horizon_index", "horizon_rows", "horizon_unit"],
     "_core.date_checks": ["check_daily", "check_frequency", "check_not_future"],
     "_core.panel": ["Panel"],
@@ -158,6 +163,7 @@ _MODULES = {
     "_covariates.covariate": ["Covariate", "CovariateSpec"],
     "_covariates.covariates": ["CovariateCheck", "Covariates", "KnownValues"],
     "_quality.inspect": ["inspect", "inspect_prices"],
+    "_quality.strict": ["accept_findings", "check_doubts", "check_publishers", "is_strict"],
     "_quality.training": ["PriceStatistics", "compare_with_training", "price_statistics"],
     "_read": ["add_curve", "add_references", "read", "read_curve", "to_panel"],
     "_sources.bars": ["Bars", "read_bars"],

@@ -26,6 +26,7 @@ from torchcommodity.data._core.curve import Curve
 from torchcommodity.data._core.errors import DataError, summarize_names
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.provenance import NOT_STATED, Provenance, check_several, drop_origin_findings
+from torchcommodity.data._quality.strict import accept_findings, check_doubts, is_strict
 from torchcommodity.data._sources.bars import Bars, add_bars, panel_of_bars
 from torchcommodity.data._sources.build import apply_records, assemble, build_grid
 from torchcommodity.data._sources.embedded import embedded, embedded_symbols
@@ -53,6 +54,8 @@ def read(
     calendar: str | Mapping[str, str | None] | None = None,
     publisher: str = NOT_STATED,
     license: str = NOT_STATED,
+    strict: bool | None = None,
+    accept: Iterable[str] = (),
     store: Store | None = None,
     as_of: AsOf | None = None,
     **arguments: Unpack[ReadArguments],
@@ -104,6 +107,9 @@ def read(
         calendar: of the markets of spot prices, see `Panel.with_calendars`; default: the New York Stock Exchange's.
         publisher: provenance of a file without a `source` column.
         license: provenance of a file.
+        strict: whether prices without a publisher, generated ones, and findings are an error; default: if the
+            environment variable TORCHCOMMODITY_STRICT is 1.
+        accept: kinds of findings that are no error, see `accept_findings`.
         store: store of the sources `auto` and `store:NAME`; default: `Store()`.
         as_of: read the stored panel as it stood at this date or time, as for `Store.load`.
         **arguments: how the source is read, see `ReadArguments`.
@@ -157,7 +163,10 @@ def read(
     panel = panel if symbols is None else panel.select(symbols)
     panel = panel if contracts is None else panel.with_contracts(contracts)
     panel = panel if calendar is None else panel.with_calendars(calendar)
-    return panel if averages is None else panel.with_averages(None if averages else [])
+    panel = accept_findings(panel if averages is None else panel.with_averages(None if averages else []), accept)
+    if is_strict(strict):
+        check_doubts(panel, strict)
+    return panel
 
 
 @operation("to_panel")

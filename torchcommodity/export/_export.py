@@ -5,7 +5,7 @@ from pathlib import Path
 import torch
 
 from torchcommodity._choices import ARTIFACT_ENDINGS, ArtifactFormat, artifact_format
-from torchcommodity.data import write_atomic
+from torchcommodity.data import check_publishers, is_strict, write_atomic
 from torchcommodity.export._artifact import Artifact
 from torchcommodity.export._compatibility import check_format
 from torchcommodity.export._export_program import RawPriceForecaster, trace
@@ -34,6 +34,7 @@ def export(
     without_curve: bool = False,
     device: str | torch.device = "cpu",
     progress: Progress | None = None,
+    strict: bool | None = None,
 ) -> Path:
     """Write a forecaster as one artifact: prices (B, T, N) and days (B, T) in, quantiles (B, H, N, Q) out.
 
@@ -52,6 +53,8 @@ def export(
         device: device to compile for (`aoti`) and to compare with the forecaster on, such as "cuda". A `pt2` file is
             the same for all devices: `Artifact.load` takes the one on which it computes.
         progress: called with the number of finished stages, their total number and the name of the current one.
+        strict: whether training prices without a publisher are an error; default: if the environment variable
+            TORCHCOMMODITY_STRICT is 1.
 
     Returns:
         The path.
@@ -89,6 +92,8 @@ def export(
             "export: the forecaster was fitted with a futures curve, which an artifact does not take; pass "
             "without_curve=True (--without-curve) to expect the past roll gaps instead"
         )
+    if is_strict(strict):
+        check_publishers("export", forecaster.sources)
     target = resolve_device(device)
     check_format(format, target)
     writer = {"pt2": pt2, "aoti": aoti, "onnx": onnx}[format]

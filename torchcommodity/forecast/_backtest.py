@@ -11,6 +11,7 @@ from torchcommodity.data import (
     add_curve,
     add_references,
     calendar_years,
+    check_doubts,
     check_not_synthetic,
     target_rows,
     targets,
@@ -64,6 +65,7 @@ def backtest(
     baselines: Mapping[str, Baseline] | None = None,
     progress: Progress | None = None,
     executor: Executor = LOCAL,
+    strict: bool | None = None,
 ) -> Backtest:
     """Forecast each calendar year from `first_year` on with models fitted on the rows before that year.
 
@@ -89,6 +91,7 @@ def backtest(
         baselines: models to compare with, by name; those of `forecast.baselines` if None. See `statistical` for more.
         progress: called as progress(done, total, description) after each fold.
         executor: runs the folds, see `training.make_executor`; the result does not depend on it.
+        strict: as for `fit`.
 
     Returns:
         A Backtest; its `scores` compare the model with the baselines.
@@ -106,6 +109,7 @@ def backtest(
     """
     panel = add_curve(add_references(to_panel(prices), references), curve, curve_of).drop_empty_rows()
     check_not_synthetic(panel, panel.references)
+    check_doubts(panel, strict)
     config = add_extra_terms(check_config(config, panel, horizons, levels, symmetry), covariates)
     if refit_network < 1:
         raise ValueError(f"backtest: refit_network must be at least 1; got {refit_network}")

@@ -12,6 +12,7 @@ from torchcommodity.data import (
     Panel,
     add_curve,
     add_references,
+    check_doubts,
     check_not_synthetic,
     equity_indices,
     price_statistics,
@@ -63,6 +64,7 @@ def fit(
     checkpoint_seconds: float = 60.0,
     tensorboard: Path | None = None,
     through: str | np.datetime64 | None = None,
+    strict: bool | None = None,
 ) -> Forecaster:
     """Fit a forecaster on real prices.
 
@@ -90,6 +92,8 @@ def fit(
         checkpoint_seconds: seconds between checkpoints.
         tensorboard: folder for loss curves.
         through: last date used; all rows if None.
+        strict: whether prices of unstated origin, or with findings that were not accepted, are an error; otherwise they
+            are a `data.DataWarning`. Default: if the environment variable TORCHCOMMODITY_STRICT is 1.
 
     Returns:
         A Forecaster. Its record has the selected epoch and the horizons that the network corrects; if no epoch beats
@@ -109,6 +113,7 @@ def fit(
     """
     panel = add_curve(add_references(to_panel(prices), references), curve, curve_of).drop_empty_rows()
     check_not_synthetic(panel, panel.references)
+    check_doubts(panel, strict)
     panel = panel if through is None else panel.between(None, through)
     config = add_extra_terms(check_config(config, panel, horizons, levels, symmetry), covariates)
     resolve_device(config.train.device)  # also for a model without a network, which trains nothing

@@ -18,6 +18,16 @@ class DataError(ValueError):
     __module__ = "torchcommodity.data"  # the public name, in tracebacks too
 
 
+class DataWarning(UserWarning):
+    """Prices that a fit or backtest used although their origin is not stated, or with findings.
+
+    `warnings.simplefilter("ignore", data.DataWarning)` silences it, `accept_findings` answers it, and `strict=True`
+    makes it an error.
+    """
+
+    __module__ = "torchcommodity.data"
+
+
 @dataclass(frozen=True)
 class Finding:
     """A data-quality warning, and how the data was treated.
@@ -141,6 +151,7 @@ TREATMENTS = {
     "decimal slip": "kept",
     "repeated block": "kept",
     "looks like returns": "kept; forecasts need prices",
+    "no market": "kept",
     "ended": "kept",
     "no positive price": "kept; cannot be forecast",
     "constant price": "kept; cannot be forecast",

@@ -109,6 +109,7 @@ def inspect(panel: Panel, lines: Array | None = None) -> tuple[Finding, ...]:
     | decimal slip | up to 5 prices about 10, 100 or 1000 times those around them, or that fraction of them |
     | jump | any other factor of 5 or more between neighboring positive prices |
     | repeated block | 20 prices that stood before in the series, at least half of them changes |
+    | no market | 50 or more changes, each nearly the one before or all of one size: a line, a sine, equal steps |
     | looks like returns | values of both signs, 20 % or more each, with a first autocorrelation below 0.5 |
     | no positive price | a symbol that cannot be forecast |
     | short history | a symbol with fewer positive prices than a default fit needs: 505 daily, 157 weekly, 49 monthly |

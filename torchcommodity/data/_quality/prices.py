@@ -21,6 +21,8 @@ SLIP_FACTOR = 1.25  # from 10, 100 or 1000; and, twice that, from the price befo
 FEW_CHANGES = 0.5  # share of unchanged prices
 MIN_MOVES = 50  # moves or prices from which a share is told
 BOTH_SIGNS = 0.2  # least share of negative, and of positive, values of returns
+SMOOTH = 0.1  # share of the squared changes from change to change; of independent ones it is 2
+EQUAL_SIZES = 1e-6  # relative variance of the sizes of changes
 MEMORY = 0.5  # first autocorrelation of levels: returns are below, prices and spreads far above
 BLOCK = 20  # prices that are repeated in a block
 EXTREME = 1e9  # a magnitude at or above, or at or below its inverse
@@ -128,6 +130,7 @@ def series_findings(stacked: StackedPrices, dates: Array, clock: Array, stale: i
     yield from _jumps(stacked.positive)
     yield from _repeated_blocks(stacked, dates)
     yield from _returns(stacked)
+    yield from _no_market(stacked)
 
 
 def _gaps(stacked: StackedPrices, dates: Array, clock: Array) -> Iterator[Occurrence]:
@@ -228,6 +231,28 @@ def _repeated_blocks(stacked: StackedPrices, dates: Array) -> Iterator[Occurrenc
             words = f"{BLOCK} prices as from {dates[rows[copied]]}"
             yield Occurrence("repeated block", int(columns[n]), int(rows[n]), words)
             last = n
+
+
+def _no_market(stacked: StackedPrices) -> Iterator[Occurrence]:
+    """Series that no market makes: each change is nearly the one before, or all changes are of one size.
+
+    Of independent changes d_t, sum (d_t - d_{t-1})^2 is twice sum d_t^2; of a sine it is a small part of it, of a line
+    nothing. Sizes are equal where (sum |d_t|)^2 is n sum d_t^2.
+    """
+    moves = np.where(stacked.inside, np.diff(stacked.prices), 0.0)
+    columns, size = stacked.columns[1:], len(stacked.ends) - 1
+    largest = np.zeros(size)
+    np.maximum.at(largest, columns, np.abs(moves))
+    moves = moves / np.maximum(largest, np.finfo(float).tiny)[columns]
+    both = stacked.inside[1:] & stacked.inside[:-1]
+    counts, sizes, squares = (np.bincount(columns, x, size) for x in (moves != 0, np.abs(moves), moves**2))
+    breaks = np.bincount(columns[1:], np.where(both, np.diff(moves) ** 2, 0.0), size)
+    is_equal = sizes**2 >= (1 - EQUAL_SIZES) * counts * squares
+    is_smooth = breaks < SMOOTH * squares
+    for column in np.flatnonzero((counts >= MIN_MOVES) & (is_equal | is_smooth)).tolist():
+        words = f"all {counts[column]:,.0f} changes are of the size {largest[column]:.6g}"
+        smooth = "each change is nearly the one before, as on a line or a smooth curve"
+        yield Occurrence("no market", column, -1, smooth if is_smooth[column] else words)
 
 
 def _returns(stacked: StackedPrices) -> Iterator[Occurrence]:
