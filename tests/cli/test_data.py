@@ -81,7 +81,7 @@ def test_data_check_takes_the_publisher(run: Run, prices: Path) -> None:
 def test_data_check_prints_json_with_every_finding(run: Run, prices: Path) -> None:
     table = pd.read_csv(prices, index_col="date")
     table.iloc[100:140, 0] = -1.0
-    table.assign(FLAT=1.5, SHORT=table["WTI"].where(table["WTI"].index < "2016")).to_csv(prices)
+    table.assign(FLAT=1.5, SHORT=table["BRENT"].where(table["WTI"].index < "2016")).to_csv(prices)
     result = run("data", "check", prices, "--json")
     document = json.loads(result.stdout)
     assert result.exit_code == 2
