@@ -14,8 +14,8 @@ from futures import futures
 from markdown import environment, replace_table
 
 from torchcommodity import data
-from torchcommodity.data import Covariates, Panel
-from torchcommodity.forecast import Backtest, backtest, horizon_name, score
+from torchcommodity.data import Covariates, Panel, horizon_name
+from torchcommodity.forecast import Backtest, backtest, score
 from torchcommodity.training import WITHOUT_COVARIATES
 
 SPANS = ((2010, 2016), (2017, 2023))

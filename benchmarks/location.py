@@ -17,7 +17,8 @@ from futures import futures
 from markdown import environment, format_table, replace_table
 
 from torchcommodity import data
-from torchcommodity.forecast import Backtest, backtest, horizon_name, score
+from torchcommodity.data import horizon_name
+from torchcommodity.forecast import Backtest, backtest, score
 from torchcommodity.opkit import MetadataTensor
 from torchcommodity.training import FitConfig
 

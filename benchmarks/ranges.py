@@ -16,7 +16,7 @@ from location import Case, rows
 from markdown import environment, format_table, replace_table
 
 from torchcommodity import data
-from torchcommodity.forecast import horizon_name
+from torchcommodity.data import horizon_name
 
 SPANS = (2008, 2016), (2017, 2023), (2024, 2026)  # years of choice, test years, and the years after them
 ENERGIES = {"WTI": "CL", "BRENT": "BRN", "NATGAS": "NG", "HEATOIL": "HO", "GASOLINE": "RB"}

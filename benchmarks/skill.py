@@ -19,7 +19,8 @@ from futures import futures
 from markdown import format_table, replace_table
 
 from torchcommodity import data
-from torchcommodity.forecast import Backtest, backtest, baselines, horizon_name, score, statistical
+from torchcommodity.data import horizon_name
+from torchcommodity.forecast import Backtest, backtest, baselines, score, statistical
 from torchcommodity.models import MODELS, HarConfig, HarGarch, HarGarchConfig
 from torchcommodity.training import HAR_GARCH, FitConfig, ModelInputs, Prediction, calibrate
 

@@ -123,7 +123,7 @@ def fit(
 
 def print_summary(screen: "Console", forecaster: "Forecaster", untrained: "nn.Module") -> None:
     """Print what was fitted, the network's validation loss, and the interpretable parameters before and after."""
-    from torchcommodity.forecast import horizon_name
+    from torchcommodity.data import horizon_name
     from torchcommodity.models import learned_parameters
 
     record = forecaster.record

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from torchcommodity.data._core.horizons import Horizon as Horizon
     from torchcommodity.data._core.horizons import horizon_code as horizon_code
     from torchcommodity.data._core.horizons import horizon_index as horizon_index
+    from torchcommodity.data._core.horizons import horizon_name as horizon_name
     from torchcommodity.data._core.horizons import horizon_rows as horizon_rows
-    from torchcommodity.data._core.horizons import horizon_unit as horizon_unit
     from torchcommodity.data._core.panel import Panel as Panel
     from torchcommodity.data._core.prices import expected_range as expected_range
     from torchcommodity.data._core.prices import overflows as overflows
@@ -149,7 +149,7 @@ _MODULES = {
     "_core.contracts": ["CONTRACTS", "Contract", "business_calendar", "find_product", "get_contract"],
     "_core.curve": ["Curve"],
     "_core.errors": ["TREATMENTS", "DataError", "DataWarning", "Finding", "summarize_findings", "summarize_names"],
-    "_core.horizons": ["Horizon", "horizon_code", "horizon_index", "horizon_rows", "horizon_unit"],
+    "_core.horizons": ["Horizon", "horizon_code", "horizon_index", "horizon_name", "horizon_rows"],
     "_core.date_checks": ["check_daily", "check_frequency", "check_not_future"],
     "_core.panel": ["Panel"],
     "_core.prices": ["expected_range", "overflows"],

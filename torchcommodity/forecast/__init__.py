@@ -13,7 +13,6 @@ from torchcommodity.forecast._cache import code_hash as code_hash
 from torchcommodity.forecast._cache import data_hash as data_hash
 from torchcommodity.forecast._calendar import Calendar as Calendar
 from torchcommodity.forecast._calendar import calendar as calendar
-from torchcommodity.forecast._calendar import horizon_name as horizon_name
 from torchcommodity.forecast._conformal import conformal as conformal
 from torchcommodity.forecast._contract_rolls import symbol_roll_days as symbol_roll_days
 from torchcommodity.forecast._correlation import CORRELATION_WINDOW as CORRELATION_WINDOW
@@ -112,7 +111,6 @@ __all__ = [
     "explain_location",
     "fan_chart",
     "fit",
-    "horizon_name",
     "input_findings",
     "inside",
     "interpolate_quantiles",

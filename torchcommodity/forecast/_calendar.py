@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from torchcommodity.data import Frequency, RowCalendar, horizon_code, horizon_unit, row_calendar
+from torchcommodity.data import RowCalendar, horizon_code, horizon_name, row_calendar
 
 Dates = npt.NDArray[np.datetime64]
 
@@ -41,9 +41,8 @@ class Calendar:
         return str(self.rows.following(origin, rows, contract))
 
     def name(self, rows: int) -> str:
-        """`1 month` for 21 trading days, `2 weeks` for 10; see `data.horizon_unit`."""
-        number, unit = horizon_unit(rows, self.rows)
-        return f"{number} {unit}{'s' * (number != 1)}"
+        """`1 month` for 21 trading days, `2 weeks` for 10; see `data.horizon_name`."""
+        return horizon_name(rows, self.rows)
 
     def code(self, rows: int) -> str:
         """`1m` for 21 trading days; see `data.horizon_code`."""
@@ -58,12 +57,3 @@ def calendar(dates: Dates) -> Calendar:
     '2024-07-05'
     """
     return Calendar(row_calendar(dates))
-
-
-def horizon_name(rows: int, frequency: Frequency) -> str:
-    """Name of a horizon of `rows` rows.
-
-    >>> horizon_name(21, "daily"), horizon_name(12, "monthly"), horizon_name(2, "weekly")
-    ('1 month', '12 months', '2 weeks')
-    """
-    return Calendar(RowCalendar(frequency)).name(rows)

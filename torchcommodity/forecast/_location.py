@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
-from torchcommodity.data import Horizon, RowCalendar, horizon_index
-from torchcommodity.forecast._calendar import horizon_name
+from torchcommodity.data import Horizon, RowCalendar, horizon_index, horizon_name
 from torchcommodity.models import Frequency, Har, ModelInputs
 from torchcommodity.opkit import Past
 from torchcommodity.opkit.arguments import operation

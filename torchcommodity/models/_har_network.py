@@ -13,7 +13,9 @@ from torchcommodity.models._har_config import ModelConfig
 class HarNetwork(nn.Module):
     """Raw prices (B, T, N) to quantiles (B, H, N, Q) of the cumulative log-return after the last row.
 
-    A network is a subclass: it builds its layers in `__init__`, the `head` last, and writes its `correction`.
+    A network is a subclass: it builds its layers in `__init__`, the `head` last, and writes its `correction` of all
+    rows, on which it is trained. `forward` forecasts from the last one of them; a network that costs less on the last
+    row alone also overrides `last_quantiles`, with the same result.
 
     Args:
         assets: N, the number of symbols.

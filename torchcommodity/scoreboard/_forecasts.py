@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchcommodity.data import DataError, Panel, QuantileTable, RowCalendar, horizon_unit, summarize_names
+from torchcommodity.data import DataError, Panel, QuantileTable, RowCalendar, horizon_code, summarize_names
 from torchcommodity.forecast import PretrainedModel
 from torchcommodity.scoreboard._task import Task
 from torchcommodity.training import FitConfig, Progress, model_inputs, one_thread
@@ -41,8 +41,8 @@ def align_quantiles(table: QuantileTable, task: Task) -> Tensor:  # (O, H, N, Q)
     horizon_numbers: dict[str, int] = {}
     calendar = RowCalendar(task.panel.frequency)
     for i, (horizon, name) in enumerate(task.horizon_names().items()):
-        number, unit = horizon_unit(horizon, calendar)
-        horizon_numbers |= dict.fromkeys((str(horizon), name, f"{number} {unit}", f"{number}{unit[0]}"), i)
+        texts = (str(horizon), name, name.removesuffix("s"), horizon_code(horizon, calendar))
+        horizon_numbers |= dict.fromkeys(texts, i)
     h = np.array([horizon_numbers.get(text.strip().lower(), -1) for text in table.horizons])
     columns = {symbol: n for n, symbol in enumerate(task.panel.symbols)}
     n = np.array([columns.get(symbol, -1) for symbol in table.symbols])

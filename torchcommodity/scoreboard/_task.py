@@ -15,11 +15,12 @@ from torchcommodity.data import (
     check_not_synthetic,
     embedded,
     embedded_symbols,
+    horizon_name,
     target_rows,
     targets,
     to_panel,
 )
-from torchcommodity.forecast import TEST_YEARS, horizon_name
+from torchcommodity.forecast import TEST_YEARS
 from torchcommodity.opkit.arguments import operation
 from torchcommodity.training import FitConfig, min_fit_rows
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
-from torchcommodity.data._core.calendar import RowCalendar
+from torchcommodity.data._core.calendar import Frequency, RowCalendar
 from torchcommodity.opkit.arguments import current_operation
 
 Horizon = int | str
@@ -98,6 +98,20 @@ def horizon_code(rows: int, calendar: RowCalendar) -> str:
     """
     number, unit = horizon_unit(rows, calendar)
     return f"{number}{unit[0]}"
+
+
+def horizon_name(rows: int, calendar: RowCalendar | Frequency) -> str:
+    """Name of a horizon; see `horizon_unit`.
+
+    Args:
+        rows: the horizon.
+        calendar: of the rows, or their frequency.
+
+    >>> horizon_name(21, "daily"), horizon_name(12, "monthly"), horizon_name(2, "weekly")
+    ('1 month', '12 months', '2 weeks')
+    """
+    number, unit = horizon_unit(rows, calendar if isinstance(calendar, RowCalendar) else RowCalendar(calendar))
+    return f"{number} {unit}{'s' * (number != 1)}"
 
 
 def _rows(horizon: Horizon, calendar: RowCalendar) -> int:

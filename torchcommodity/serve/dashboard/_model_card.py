@@ -3,9 +3,8 @@
 from dataclasses import asdict, replace
 from typing import Any
 
-from torchcommodity.data import CONTRACTS, utc_now
+from torchcommodity.data import CONTRACTS, horizon_name, utc_now
 from torchcommodity.export import Metadata
-from torchcommodity.forecast import horizon_name
 
 FORMAT = "torchcommodity.dashboard.2"
 USE = (
