@@ -228,3 +228,33 @@ def test_a_second_column_of_dates_can_be_left_out(tmp_path):
     ):
         read(tmp_path, text)
     assert str(read(tmp_path, text, date="trade").dates[0]) == "2024-01-02"
+
+
+def test_amounts_and_changes_are_read_where_their_column_is_named(tmp_path):
+    text = "Date,Price,Vol.,Change %\n2025-06-13,72.98,350.11K,7.26%\n2025-06-16,71.77,250.11K,-1.66%\n"
+    assert read(tmp_path, text).values.squeeze(1).tolist() == [72.98, 71.77]
+    assert read(tmp_path, text, column="Vol.").values.squeeze(1).tolist() == [350110, 250110]
+    assert read(tmp_path, text, column="Change %").values.squeeze(1).tolist() == [7.26, -1.66]
+
+
+def test_returns_are_never_fitted():
+    returns = np.log(data.embedded(["BRENT", "HENRY_HUB"]).to_pandas()).diff().iloc[1:]
+    with pytest.raises(ValueError, match=r"every symbol must have prices, not returns .* for BRENT, HENRY_HUB"):
+        fit(returns)
+
+
+def test_bars_of_unknown_names_have_all_their_fields(bars):
+    frame = bars.loc["SUGAR"].tail(300).set_index("date")[["low", "high", "close", "open"]]
+    read_back = data.read_bars(frame.set_axis(list("abcd"), axis=1))
+    for field in ("open", "high", "low", "close"):
+        np.testing.assert_array_equal(getattr(read_back, field).squeeze(1), frame[field])
+
+
+def test_contracts_of_zhengzhou_are_joined(tmp_path):
+    text = (
+        "交易日期|品种月份|昨结算|今开盘|最高价|最低价|今收盘|今结算|成交量(手)|空盘量\n"
+        "2024-03-04|CF405|16,000.00|16,010.00|16,100.00|15,950.00|16,050.00|16,030.00|300,123|500,123\n"
+        "2024-03-04|CF409|16,100.00|16,110.00|16,200.00|16,050.00|16,150.00|16,130.00|100,123|200,123\n"
+    )
+    panel = read(tmp_path, text)
+    assert (panel.symbols, panel.values.tolist(), str(panel.deliveries[0, 0])) == (("CF",), [[16030.0]], "2024-05")

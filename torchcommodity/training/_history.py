@@ -36,12 +36,17 @@ def usable_symbols(prices: Any, config: FitConfig | None = None) -> tuple[str, .
     usable = (_positive(values).sum(0) >= min_fit_rows(har)) & ~_constant(values)
     mismatches = _mismatches(panel, har.frequency)
     symbols = [symbol for symbol, is_usable in zip(panel.symbols, usable.tolist()) if is_usable]
-    return tuple(symbol for symbol in symbols if symbol not in mismatches)
+    return tuple(symbol for symbol in symbols if symbol not in (*mismatches, *_returns(panel)))
 
 
 def check_prices(panel: Panel) -> None:
-    """Raise ValueError if symbols have no positive or only equal prices, and name them."""
+    """Raise ValueError if symbols have no positive or only equal prices, or returns in their place, and name them."""
     values = panel.values.plain()
+    if returns := _returns(panel):
+        raise ValueError(
+            f"{current_operation()}: every symbol must have prices, not returns or other changes; got values of both "
+            f"signs without trend for {summarize_names(returns)}{_hint(panel, returns)}"
+        )
     if empty := _names(panel, ~_positive(values).any(0)):
         raise ValueError(
             f"{current_operation()}: every symbol must have positive prices; got none for "
@@ -101,6 +106,11 @@ def _mismatches(panel: Panel, frequency: Frequency) -> dict[str, str]:
     positive = _positive(panel.values.plain()).numpy()
     words = {s: frequency_mismatch(panel.dates[positive[:, n]], frequency) for n, s in enumerate(panel.symbols)}
     return {symbol: mismatch for symbol, mismatch in words.items() if mismatch}
+
+
+def _returns(panel: Panel) -> list[str]:
+    """Symbols whose values look like returns."""
+    return [finding.symbol for finding in panel.findings if finding.kind == "looks like returns"]
 
 
 def _hint(panel: Panel, unusable: Sequence[str]) -> str:

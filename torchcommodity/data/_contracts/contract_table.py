@@ -26,6 +26,7 @@ from torchcommodity.data._core.errors import (
 )
 from torchcommodity.data._core.prices import Array, Dates, Months
 from torchcommodity.data._core.provenance import Provenance
+from torchcommodity.data._sources.evidence import plain_numbers
 from torchcommodity.data._sources.formats import (
     BY_NAME,
     CLOSES,
@@ -50,9 +51,10 @@ from torchcommodity.data._sources.tables.table import Column, Origin, Table, fix
 NAMES = {
     "date": DATES,
     "contract": ("contract", "contract code", "contract symbol", "raw symbol", "contract name", "contract id",
-                 "kontrakt", "合约", "合约代码", "合约名称", "合約"),
+                 "kontrakt", "合约", "合约代码", "合约名称", "合約", "品种月份", "合约月份"),
     "delivery": ("delivery", "delivery month", "contract month", "maturity month", "maturity month year",
-                 "expiry month", "delivery date", "month", "maturity", "交割月份", "到期月份", "到期月份(週別)"),
+                 "expiry month", "delivery date", "month", "maturity", "交割月份", "到期月份",
+                 "到期月份(週別)", "限月"),
     "expiry": ("expiry", "expiration", "expiration date", "expiry date", "last trading day", "last trade date",
                "last trading date", "maturity date"),
     "symbol": (*SYMBOLS, *(name for name in OTHER_SYMBOLS if name not in ("contract", "contract code", "raw symbol")),
@@ -224,17 +226,17 @@ def parse_rows(table: Table, roles: Roles, products: Products, options: ReadOpti
         for name, root in zip(names, roots)
     )
     _ = [get_contract(code) for code in listed if code is not None]  # raises for an unknown code
-    prices = table.prices([roles.price], options.decimal)[:, 0]
+    amounts = [None if column is None else plain_numbers(column) for column in (roles.volume, roles.open_interest)]
+    # all of them say which decimal mark there is
+    values = iter(table.prices([roles.price, *filter(None, amounts)], options.decimal).T)
+    prices = next(values)
     if any(key(name) == "instrument id" for name in table.names):
         prices = fixed_point(roles.price, prices)
     keep = np.flatnonzero(outright & ~np.isnan(prices))
     if not keep.size:
         raise DataError(f"{table.origin.label}: expected prices of single contracts; got none in {len(table)} rows")
     deliveries = _deliveries([codes[row] for row in keep], days[keep], expiries[keep], numbers[keep], listed)
-    volume, open_interest = (
-        None if column is None else table.prices([column], options.decimal)[keep, 0]
-        for column in (roles.volume, roles.open_interest)
-    )
+    volume, open_interest = (None if column is None else next(values)[keep] for column in amounts)
     rows = Rows(
         table.lines[keep], days[keep], numbers[keep], deliveries, expiries[keep], prices[keep], volume, open_interest
     )

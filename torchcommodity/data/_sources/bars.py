@@ -1,7 +1,6 @@
 """Bars: open, high, low, close and volume, for indicators, and for the variance of a day in a panel."""
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,7 +24,6 @@ from torchcommodity.data._sources.tables.table import Table
 from torchcommodity.opkit import MetadataTensor
 
 BAR = ("open", "high", "low")
-MULTIPLES = {"K": "e3", "M": "e6", "B": "e9"}  # of volumes such as 183.40K
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,17 +80,13 @@ def read_bars(
     table = open_table(source, encoding=arguments.get("encoding")) if is_path else open_frame(source, "read_bars")
     if table is None:
         raise TypeError(f"read_bars: source must be a path or a frame; got {type(source).__name__}")
-    amounts, columns = set(field_names(table, ("volume", "open_interest")).values()), list(table.columns)
-    for n, column in enumerate(columns):
-        if column.name in amounts and isinstance(column.cells, list):  # `183.40K` is 183.40e3
-            cells = [re.sub("[KMB]$", lambda match: MULTIPLES[match[0]], cell.strip()) for cell in column.cells]
-            columns[n] = replace(column, cells=cells)
-    table = replace(table, columns=tuple(columns))
-    names = field_names(table)
+    names, options = field_names(table), ReadOptions(**arguments)
+    if not {"open", "high", "low"} <= names.keys() and (known := assign_roles(table, options).layout.bars) is not None:
+        numbers = {"open": known.open, "high": known.high, "low": known.low}
+        names |= {field: table.names[n] for field, n in numbers.items() if n is not None}
     if missing := [field for field in BAR if field not in names]:
         got = ", ".join(name for name in table.names[:12] if name)
         raise DataError(f"{table.header}: expected the columns open, high and low; got none for {missing[0]} in {got}")
-    options = ReadOptions(**arguments)
     close = assemble(build_grid(assign_roles(table, options), options), drop_empty=False)
     selected = close if symbols is None else close.select(symbols)
     parts = _read_fields(table, options, names, selected.symbols)

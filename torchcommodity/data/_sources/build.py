@@ -261,7 +261,8 @@ def _merge_duplicates(grid: Grid, findings: list[Finding]) -> tuple[Array, Array
             raise DataError(
                 f"{grid.origin.at(int(grid.lines[row]))}: {symbol or grid.symbols[column]!r}: expected one price for "
                 f"{grid.days[row]}; got {new[column]:g} after {old[column]:g} "
-                f"({grid.origin.row_word} {grid.lines[first]})"
+                f"({grid.origin.row_word} {grid.lines[first]}); a column that tells the rows of a day apart can be "
+                "named with --symbol (symbol=) or --contract (contract=)"
             )
         completes = bool((np.isnan(old) & ~np.isnan(new)).any())
         values[first] = np.where(np.isnan(old), new, old)

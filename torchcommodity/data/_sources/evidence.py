@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import permutations
 from typing import NamedTuple
 
@@ -23,6 +24,8 @@ TOUCHES = 0.03  # share of rows in which open or close is the high or the low
 SIGNS = 0.2  # least share of negative, and of positive, values of what is no price
 FEW_MISSING = 0.05  # share of the prices of another column that a price column may lack
 
+MULTIPLES = {"K": "e3", "M": "e6", "B": "e9"}
+_SUFFIX = re.compile(" ?([%KMBkmb])$")
 _PERCENT = re.compile(r"[-+(\u2212]*[0-9.,]+ ?%\)?")
 _AMOUNT = re.compile(r"[0-9.,]+ ?[KMBkmb]")
 
@@ -54,11 +57,16 @@ def cell_values(column: Column, mark: str) -> Array:
         return np.asarray(column.cells, dtype=np.float64) if column.is_number else np.full(len(column), np.nan)
     if column.holds_names:
         return np.full(len(column), np.nan)
-    texts = column.amounts
-    if amount_words(column):
-        texts = [re.sub(r" ?[%KMBkmb]$", "", text.strip()) for text in texts]
-    numbers = to_numbers(texts, mark)
+    numbers = to_numbers(plain_numbers(column).amounts, mark)
     return np.where(np.isinf(numbers), np.nan, numbers)
+
+
+def plain_numbers(column: Column) -> Column:
+    """A column of cells such as `250.11K` and `-1.66%` as one of numbers: 250.11e3 and -1.66."""
+    if not isinstance(column.cells, list) or not amount_words(column):
+        return column
+    cells = [_SUFFIX.sub(lambda match: MULTIPLES.get(match[1].upper(), ""), cell.strip()) for cell in column.cells]
+    return replace(column, cells=cells)
 
 
 def amount_words(column: Column) -> str:

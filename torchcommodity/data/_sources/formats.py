@@ -40,8 +40,8 @@ OTHER_SYMBOLS = _words(
     "prodotto, instrument id, 品种, 商品名称, 商品, 契約, 契约, 종목명, товар, тикер"
 )
 SETTLES = _words(
-    "settle, settlement, settlement price, settle price, settlementprice, px settle, 结算价, 今结算, 結算價, 清算値,"
-    "정산가, 정산가격"
+    "settle, settlement, settlement price, settle price, settlementprice, settleprice, px settle, 结算价,"
+    "今结算, 結算價, 清算値, 정산가, 정산가격"
 )
 CLOSES = _words(
     "close, closing price, close price, last, latest, last price, px last, px close, zuletzt, schluss, schlusskurs,"
@@ -62,19 +62,19 @@ PRICES = (*SETTLES, *CLOSES, *VALUES)  # by preference in bars
 OPENS = _words(
     "open, opening price, px open, offen, eroffnung, eroffn, eroffnungskurs, apertura, ouverture, openen,"
     "ouv, abertura, erster, otwarcie, open prc, 开盘, 开盘价, 今开盘, 開盤價, 開盤,"
-    "始値, 시가, 시작가, откр, открытие, ac\u0131l\u0131s, pembukaan, nyitó"
+    "始値, 시가, 시작가, откр, открытие, otevreni, ac\u0131l\u0131s, pembukaan, nyitó"
 )
 HIGHS = _words(
     "high, day high, px high, hoch, hochst, maximo, maxima, max, plus haut, haut, massimo, hoog, najwyzszy, high 1,"
-    "最高, 最高价, 最高價, 高, 高値, 고가, 최고가, макс, максимум, yüksek, tertinggi"
+    "最高, 最高价, 最高價, 高, 高値, 고가, 최고가, макс, максимум, maximum, nejvyssi, yüksek, tertinggi"
 )
 LOWS = _words(
     "low, day low, px low, tief, tiefst, minimo, minima, min, plus bas, bas, laag, najnizszy, low 1, 最低, 最低价, "
-    "最低價, 低, 安値, 저가, 최저가, мин, минимум, düşük, terendah, thấp"
+    "最低價, 低, 安値, 저가, 최저가, мин, минимум, minimum, nejnizsi, düşük, terendah, thấp"
 )
 VOLUMES = _words(
     "volume, vol, total volume, px volume, volumen, volumes, umsatz, tick volume, wolumen, stucke, stuecke, acvol uns,"
-    "成交量, 交易量, 成交手数, 出来高, 거래량, объём, hac, hacim, wol, khối lượng"
+    "成交量, 交易量, 成交手数, 出来高, 거래량, объём, hac, hacim, wol, objem, forgalom, khối lượng"
 )
 INTERESTS = _words(
     "open interest, openint, open int, oi, openinterest, previous day open interest, prev day open interest,"

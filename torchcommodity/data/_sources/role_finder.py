@@ -222,7 +222,7 @@ class RoleFinder:
             prices,
             changes,
             is_investing=len(rest) == 6 and [bool(word) for word in words] == [False] * 4 + [True, True],
-            has_symbols=any(name.isascii() for name in names),
+            has_symbols=any(name.isascii() for name in names) and not any(key(name) in FIELDS for name in names),
         )
 
     def _error(self, expected: str, got: str, hint: str = "") -> DataError:

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass, replace
 
 from torchcommodity.data._core.errors import DataError, summarize_names
+from torchcommodity.data._sources.evidence import plain_numbers
 from torchcommodity.data._sources.formats import BY_NAME, DATES, FORMATS, Format, get_format, is_bar, key
 from torchcommodity.data._sources.names import pick_field, read_header_rows, split_names
 from torchcommodity.data._sources.read_arguments import ReadOptions
@@ -40,6 +41,9 @@ def assign_roles(table: Table, options: ReadOptions) -> Reading:
     if table.levels and (options.symbol or options.date):
         option = "symbol" if options.symbol else "date"
         raise DataError(f"{table.header}: expected one row of names, with {option}=; got {len(table.levels)} rows")
+    if options.column is not None and not table.levels:  # a volume such as 250.11K, if it is asked for
+        columns = (plain_numbers(c) if options.column in (c.name, key(c.name)) else c for c in table.columns)
+        table = replace(table, columns=tuple(columns))
     record = None if options.format is None else get_format(options.format)
     if table.levels:
         fields = record.prices if record is not None else ()
