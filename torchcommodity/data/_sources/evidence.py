@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from torchcommodity.data._core.prices import Array
-from torchcommodity.data._sources.columns.numbers import MISSING, to_numbers
+from torchcommodity.data._sources.columns.numbers import MISSING
 from torchcommodity.data._sources.tables.table import Column
 
 COUNT = "a count, which only rises"
@@ -57,8 +57,8 @@ def cell_values(column: Column, mark: str) -> Array:
         return np.asarray(column.cells, dtype=np.float64) if column.is_number else np.full(len(column), np.nan)
     if column.holds_names:
         return np.full(len(column), np.nan)
-    numbers = to_numbers(plain_numbers(column).amounts, mark)
-    return np.where(np.isinf(numbers), np.nan, numbers)
+    parsed = plain_numbers(column).prices(mark)
+    return np.where(parsed.bad, np.nan, parsed.values)
 
 
 def plain_numbers(column: Column) -> Column:
@@ -109,6 +109,8 @@ def _restless_moves(values: Array) -> Array:
     """The relative changes of whole numbers that change as much as volumes do; empty for others."""
     known = values[np.isfinite(values)]
     if len(known) <= MIN_ROWS or known.min() < 0 or (known != np.floor(known)).any():
+        return known[:0]
+    if len(np.unique(known[: 4 * MIN_ROWS])) <= MIN_ROWS:
         return known[:0]
     moves = np.diff(np.log(known[known > 0]))
     return moves if len(moves) > MIN_ROWS and np.median(np.abs(moves)) > RESTLESS else known[:0]

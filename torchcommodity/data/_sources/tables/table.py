@@ -179,6 +179,15 @@ class Column:
 
     def prices(self, mark: str = ".") -> Parsed:
         """The cells as prices `(R,)`, NaN = missing, with this decimal mark; text may separate thousands."""
+        if mark not in self._prices:  # its role depends on its numbers, which are read again for the panel
+            self._prices[mark] = self._parse_prices(mark)
+        return self._prices[mark]
+
+    @cached_property
+    def _prices(self) -> dict[str, Parsed]:
+        return {}
+
+    def _parse_prices(self, mark: str) -> Parsed:
         if isinstance(self.cells, list):
             parsed = parse_prices(self.amounts, mark)
             if parsed.bad.any():
