@@ -214,3 +214,11 @@ def test_a_symbol_has_at_most_as_many_pairs_as_the_strongest_of_its_relations(mo
     assert strongest.pairs is not None
     assert torch.bincount(strongest.pairs[:, 0]).max() == 1
     assert set(map(tuple, strongest.pairs.tolist())) < set(map(tuple, every.pairs.tolist()))
+
+
+def test_the_same_price_in_another_unit_is_no_relation() -> None:
+    panel = data.embedded(["WTI"]).between("2005-01-01", "2015-12-31").drop_empty_rows()
+    both = panel.to_pandas().assign(PER_CUBIC_METER=lambda frame: frame["WTI"] * 6.2898)
+    har, _ = calibrated(data.to_panel(both))
+    assert har.location is not None
+    assert har.location.pairs is None

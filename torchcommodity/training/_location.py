@@ -18,6 +18,7 @@ from torchcommodity.training._basis import fit_basis
 PAIR_PRIOR = 12.0  # F at which half of a reversion is expected
 SEASON_PRIOR = 6.0  # likewise of a season
 MAX_PAIRS = 64  # of a symbol, those of the strongest correlation: further copies of a price say nothing new
+ROUNDING = 1e-9  # of a log ratio
 ROWS, COLUMNS = 256, 32  # rows of all goods, and goods in all rows, that stay in the cache of a processor
 
 
@@ -190,6 +191,7 @@ def fit_relations(
     unknown = x.isnan()
     x, known = x.masked_fill_(unknown, 0.0), torch.where(unknown, 0.0, 1.0).to(x)
     x_squares, parts = x.square(), []
+    apart = x_squares.mean(0) > ROUNDING**2  # not the same price in another unit
     for h, outcome, sigma, similar in zip(location.config.horizons, outcomes, sigmas, alike):
         y, valid = standardized(outcome, sigma)
         w = torch.where(valid, 1 / sigma, 0.0)
@@ -200,7 +202,7 @@ def fit_relations(
         # of y - bz, whose sum of squares is sum y^2 - b sum zy
         variance = (y_squares - slope * products) / rows - ((total - slope * z_total) / rows).square()
         evidence = slope.square() * squares / (h * variance)
-        keep = similar & (rows >= rule.min_rows) & (slope < 0) & evidence.isfinite()
+        keep = similar & apart & (rows >= rule.min_rows) & (slope < 0) & evidence.isfinite()
         parts.append([torch.where(keep, value, 0.0) for value in (slope, evidence, rows)])
     slope, evidence, rows = (torch.stack(values) for values in zip(*parts))
     return Relations(x, slope, evidence, rows.long())
