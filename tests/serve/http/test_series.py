@@ -22,9 +22,9 @@ DATES = ["2018-12-26", *small_request.DATES]
 PRICES = [[46.2, 54.5], *small_request.PRICES]
 
 
-def window(cache: SeriesCache, rows: slice, **fields: Any) -> PriceWindow:
+def window(cache: SeriesCache, rows: slice, owner: str = "", **fields: Any) -> PriceWindow:
     body = json.dumps({"instances": [{"prices": PRICES[rows], "dates": DATES[rows], **fields}]}).encode()
-    (result,) = make_windows(parse_request(body), ARTIFACT, Limits(max_rows=4), cache)
+    (result,) = make_windows(parse_request(body), ARTIFACT, Limits(max_rows=4), cache, owner)
     return result
 
 
@@ -70,6 +70,15 @@ def test_new_rows_are_refused_in_words(series: SeriesCache, rows: slice, fields:
     window(series, slice(0, 3), series="oil")
     with pytest.raises(RequestError, match=message):
         window(series, rows, **{"append": True, **fields})
+
+
+def test_series_belongs_to_the_token_that_began_it(series: SeriesCache) -> None:
+    window(series, slice(0, 3), "one", series="oil")
+    with pytest.raises(RequestError, match="a series that the server keeps: send its history again"):
+        window(series, slice(3, 4), "other", series="oil", append=True)
+    window(series, slice(0, 3), "other", series="oil")
+    for owner in ("one", "other"):
+        assert len(window(series, slice(3, 4), owner, series="oil", append=True).days) == 4
 
 
 def test_rows_are_kept_only_with_the_option_live() -> None:

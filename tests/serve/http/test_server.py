@@ -227,7 +227,19 @@ def test_pipelined_requests_are_answered_up_to_their_limit(server: RunningServer
     get = b"GET /alive HTTP/1.1\r\nHost: x\r\n\r\n"
     last = get.replace(b"Host", b"Connection: close\r\nHost")
     assert send_bytes(server, get * 9 + last).count(b"HTTP/1.1 200") == 10
-    assert send_bytes(server, get * 9999 + last).count(b"HTTP/1.1 200") < 20
+    for count in (40, 9999):
+        received = send_bytes(server, get * count + last)
+        assert received.count(b"HTTP/1.1 200") == 17
+        assert received.count(b"HTTP/1.1 400") == 1
+        assert b"expected at most 16 requests before the response" in received[received.index(b"HTTP/1.1 400") :]
+
+
+def test_chunked_trailers_are_ignored(server: RunningServer) -> None:
+    head = b"POST /v1/predict HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n"
+    trailer = f"0\r\nAuthorization: Bearer {TOKEN}\r\nX-Request-ID: trailer\r\n\r\n".encode()
+    received = send_bytes(server, head + b"\r\n2\r\n{}\r\n" + trailer)
+    assert received.startswith(b"HTTP/1.1 401")
+    assert b"trailer" not in received
 
 
 def test_openapi_documents_request_and_all_responses(server: RunningServer) -> None:

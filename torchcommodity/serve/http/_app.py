@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 
 from torchcommodity.serve._request_error import RETRY_AFTER, RequestError
 from torchcommodity.serve.http._api_page import PAGE, make_api_page
+from torchcommodity.serve.http._authentication import OWNER
 from torchcommodity.serve.http._body import read_body
 from torchcommodity.serve.http._limits import Limits
 from torchcommodity.serve.http._messages import ServedArtifact
@@ -200,7 +201,8 @@ class PredictEndpoint:
         # its thousands of lists end here: the garbage collector would visit them
         parsed = parse_request(body)
         selection = select_outputs(parsed.parameters, self.metadata)
-        windows = make_windows(parsed, self.metadata, self.limits, self.series)
+        owner = request.scope.get(OWNER, "")
+        windows = make_windows(parsed, self.metadata, self.limits, self.series, owner)
         del parsed
         request.scope["log_fields"]["instances"] = len(windows)
         self.metrics.observe_instances(windows)

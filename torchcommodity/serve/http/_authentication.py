@@ -1,5 +1,6 @@
 """Token check of every request but those to public paths; after too many wrong tokens, an address has to wait."""
 
+import hashlib
 import logging
 import math
 import time
@@ -68,6 +69,7 @@ def _network(address: str) -> str:
     return str(parsed.ipv4_mapped or IPv6Network((parsed, 64), strict=False))
 
 
+OWNER = "torchcommodity.owner"  # key of the scope of a request: hash of the token that admitted it
 CHALLENGE = {"WWW-Authenticate": 'Bearer realm="torchcommodity"'}
 
 
@@ -87,7 +89,7 @@ class Authentication:
         self.tokens, self.public_paths, self.metrics, self.failures = tokens, public_paths, metrics, Failures()
 
     def check(self, scope: Scope) -> None:
-        """Check the token of a request.
+        """Check the token of a request, and note whose it is in its scope.
 
         Raises:
             RequestError: 401 for a missing or wrong token, 429 after too many wrong ones.
@@ -105,3 +107,4 @@ class Authentication:
                 self.failures.add(client)
             self.metrics.wrong_tokens.inc()
             raise RequestError(401, "expected the header 'Authorization: Bearer TOKEN'", None, CHALLENGE)
+        scope[OWNER] = hashlib.sha256(token.strip().encode("utf-8", "replace")).hexdigest()

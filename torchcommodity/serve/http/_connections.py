@@ -27,6 +27,7 @@ SEND_BUFFER = (
 )
 GRACE_PERIOD = 1.0  # seconds that open connections may still send a request after the shutdown has begun
 INVALID_REQUEST = f"expected an HTTP/1.1 request with a head of at most {MAX_HEAD_BYTES} bytes"
+TOO_MANY = f"expected at most {MAX_PIPELINED} requests before the response to the one before them; got more"
 log = logging.getLogger("torchcommodity.serve")
 
 
@@ -43,6 +44,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self.waiting = waiting
         self.unparsed_bytes = 0  # received since the last complete head, piece of the body, or message
         self._in_progress: list[RequestResponseCycle] = []  # with those of pipelined requests
+        self._has_head = False  # of the message that is being received: what follows its body are trailers
+        self._refuses = False  # further requests, because too many were sent before the first response
 
     @property
     def unsent_bytes(self) -> int:
@@ -83,16 +86,30 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse received bytes; close the connection when too many of them complete nothing."""
+        if self._refuses:
+            return
         self.unparsed_bytes += len(data)
         super().data_received(data)
         if self.unparsed_bytes > MAX_HEAD_BYTES and not self.transport.is_closing():
             self.send_400_response("the head of the request is too large")
 
+    def on_message_begin(self) -> None:
+        """Parser callback."""
+        self._has_head = False
+        super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Parser callback; trailers are ignored, because nobody has checked them as the headers of the request."""
+        if not self._has_head:
+            super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
         """Parser callback."""
-        self.unparsed_bytes = 0
+        self.unparsed_bytes, self._has_head = 0, True
         if len(self.pipeline) >= MAX_PIPELINED:
-            raise ValueError("too many pipelined requests")  # of which the parser makes an invalid request
+            self._refuses = True  # once those that were accepted have their responses
+        if self._refuses:
+            return
         super().on_headers_complete()
         self._in_progress = [cycle for cycle in (*self._in_progress, self.cycle) if not cycle.response_complete]
         self._update_waiting()
@@ -100,16 +117,20 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     def on_body(self, body: bytes) -> None:
         """Parser callback."""
         self.unparsed_bytes = 0
-        super().on_body(body)
+        if not self._refuses:
+            super().on_body(body)
 
     def on_message_complete(self) -> None:
         """Parser callback."""
         self.unparsed_bytes = 0
-        super().on_message_complete()
+        if not self._refuses:
+            super().on_message_complete()
 
     def on_response_complete(self) -> None:
         """Wait for the next request, unless it has been received."""
         super().on_response_complete()
+        if self._refuses and self.cycle.response_complete and not self.transport.is_closing():
+            self._send_error(RequestError(400, TOO_MANY))
         self._update_waiting()
 
     def send_400_response(self, msg: str) -> None:

@@ -9,25 +9,28 @@ from torchcommodity.serve.http._messages import PriceWindow
 
 
 class SeriesCache:
-    """The rows of up to `limit` series by name; the least recently used one is dropped first."""
+    """The rows of up to `limit` series by owner and name; the least recently used one is dropped first.
+
+    A series belongs to the token that began it: clients with another one neither read nor extend it.
+    """
 
     def __init__(self, limit: int) -> None:
-        self.limit, self._windows = limit, OrderedDict[str, PriceWindow]()
+        self.limit, self._windows = limit, OrderedDict[tuple[str, str], PriceWindow]()
 
-    def keep(self, name: str, window: PriceWindow) -> None:
+    def keep(self, owner: str, name: str, window: PriceWindow) -> None:
         """Keep these rows in place of those kept so far."""
-        self._windows[name] = window
-        self._windows.move_to_end(name)
+        self._windows[owner, name] = window
+        self._windows.move_to_end((owner, name))
         while len(self._windows) > self.limit:
             self._windows.popitem(last=False)
 
-    def append(self, name: str, rows: PriceWindow, field: str) -> PriceWindow:
+    def append(self, owner: str, name: str, rows: PriceWindow, field: str) -> PriceWindow:
         """All rows of a series: those that are kept, then the new ones. A client may repeat rows that are kept.
 
         Raises:
             RequestError: 422: no rows of this series are kept, or a row is not after them.
         """
-        before = self._windows.get(name)
+        before = self._windows.get((owner, name))
         if before is None:
             raise invalid_field(f"{field}.series", "a series that the server keeps: send its history again", name)
         repeats = int(np.searchsorted(rows.days, before.days[-1], side="right"))

@@ -18,9 +18,9 @@ from torchcommodity.serve.http._series import SeriesCache
 
 
 def make_windows(
-    request: PredictRequest, metadata: ServedArtifact, limits: Limits, series: SeriesCache
+    request: PredictRequest, metadata: ServedArtifact, limits: Limits, series: SeriesCache, owner: str = ""
 ) -> list[PriceWindow]:
-    """Windows of all instances of a request; those with a name are kept in `series`.
+    """Windows of all instances of a request; those with a name are kept in `series`, for the owner of the token.
 
     Raises:
         RequestError: 422 with the invalid field.
@@ -38,7 +38,7 @@ def make_windows(
             raise invalid_field(f"{field}.series", expected, instance.series)
         window = _window(instance, field, metadata, limits)
         if instance.append:
-            window = series.append(str(instance.series), window, field)
+            window = series.append(owner, str(instance.series), window, field)
             _check_rows(len(window.days), f"{field}.dates", metadata.min_rows, limits)
         dates, latest = window.days.astype("datetime64[D]"), latest_date(metadata.frequency)
         if dates[-1] > latest:
@@ -47,7 +47,7 @@ def make_windows(
         if problem := frequency_problem(dates, metadata.frequency):
             raise RequestError(422, f"{field}.dates: {problem}", f"{field}.dates")
         if instance.series is not None:
-            series.keep(instance.series, window)
+            series.keep(owner, instance.series, window)
         windows.append(window)
     return windows
 
