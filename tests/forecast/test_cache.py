@@ -51,6 +51,17 @@ def test_cached_fit_replaces_a_damaged_file(prices: Panel) -> None:
     assert path.read_bytes() == content
 
 
+def test_cached_fit_of_other_symbols_or_data_is_not_served(prices: Panel) -> None:
+    asked = prices.between("2012-01-01", "2016-12-31")
+    first, _ = forecast.cached_fit(asked)
+    (entry,) = forecast.cache_entries()
+    for other in (asked.select(list(reversed(asked.symbols))), prices.between("2011-01-01", "2016-12-31")):
+        forecast.fit(other).save(entry.path)
+        second, was_cached = forecast.cached_fit(asked)
+        assert not was_cached
+        assert second.checksum == first.checksum
+
+
 def test_cached_fit_works_without_a_writable_cache(
     prices: Panel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,7 +19,7 @@ from torchcommodity.export._compatibility import (
     check_format,
     explain_other_torch,
 )
-from torchcommodity.export._export_program import RawPriceForecaster
+from torchcommodity.export._export_program import RawPriceForecaster, sample_inputs
 from torchcommodity.export._formats import aoti, onnx, pt2
 from torchcommodity.export._metadata import Metadata, make_metadata, parse_metadata
 from torchcommodity.export._roll_months import RollMonths
@@ -36,6 +36,7 @@ from torchcommodity.opkit.arguments import current_operation, operation
 from torchcommodity.training import nearby_closes, one_thread, panel_bars, reference_prices, resolve_device
 
 ZIP_MAGIC = b"PK\x03\x04"
+MAX_REASON = 300  # characters of an error of torch or onnxruntime
 
 
 @dataclass(frozen=True)
@@ -79,20 +80,23 @@ class Artifact:
                 if not content.startswith(ZIP_MAGIC):
                     check_format("onnx", device)
                     text, forward = onnx.from_bytes(content)
-                    return cls(parse_metadata(text, sha256), forward, content)
+                    return _check_call(cls(parse_metadata(text, sha256), forward, content))
                 records = pt2.read_records(content)
                 metadata = parse_metadata(records[pt2.METADATA].decode(), sha256)
                 check_format(metadata.format, device)
                 with explain_other_torch(metadata.torch):
                     is_compiled = metadata.format == "aoti"
                     forward = aoti.from_bytes(content, device) if is_compiled else pt2.from_records(records, device)
-                return cls(metadata, forward, content, device)
+                return _check_call(cls(metadata, forward, content, device))
         except WrongDeviceError:
             raise
         except OtherTorchError as error:
             raise ValueError(f"Artifact.load: {label} {error}") from error
-        except (ValueError, KeyError, TypeError, RuntimeError, AssertionError) as error:
-            raise ValueError(f"Artifact.load: {label} must be an artifact written by export; got {error}") from error
+        except ImportError:
+            raise
+        except Exception as error:  # a file may raise anything inside torch, onnxruntime or zipfile
+            reason = str(error).strip().partition("\n")[0][:MAX_REASON] or type(error).__name__
+            raise ValueError(f"Artifact.load: {label} must be an artifact written by export; got {reason}") from error
 
     @classmethod
     def from_forecaster(cls, forecaster: Forecaster) -> "Artifact":
@@ -218,6 +222,22 @@ class Artifact:
     def symbols(self) -> tuple[str, ...]:
         """Forecast symbols, in the order of the columns."""
         return self.metadata.symbols
+
+
+@torch.no_grad()
+def _check_call(artifact: Artifact) -> Artifact:
+    """The artifact; ValueError unless it returns what its metadata say: a shape, increasing numbers, twice the same."""
+    metadata = artifact.metadata
+    inputs = sample_inputs(len(metadata.columns), 1, metadata.min_rows + 20)
+    first, second = artifact(*inputs), artifact(*inputs)
+    expected = (1, len(metadata.horizons), len(metadata.symbols), len(metadata.levels))
+    if first.shape != expected or first.dtype != torch.float64:
+        raise ValueError(f"a graph that does not return quantiles {expected} float64, but {tuple(first.shape)}")
+    if not (first.diff(dim=-1) >= 0).all() or not first.isfinite().all():
+        raise ValueError("a graph whose quantiles are not finite and increasing")
+    if not torch.allclose(first, second, rtol=1e-6):
+        raise ValueError("a graph that returns other quantiles when it is called again")
+    return artifact
 
 
 def panel_inputs(metadata: Metadata, panel: Panel) -> tuple[Tensor, Tensor]:  # (1, T, C), (1, T)

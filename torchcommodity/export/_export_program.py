@@ -51,10 +51,14 @@ class RawPriceForecaster(nn.Module):
         return torch.where(valid[:, None, None, None], quantiles, torch.nan)
 
     def sample_inputs(self, batch: int, rows: int) -> tuple[Tensor, Tensor]:
-        """Prices of a regular wave, to trace and compare graphs; days from 2020-01-01 on."""
-        columns = self.columns.columns
-        phase = torch.arange(batch * rows * columns, dtype=torch.double).reshape(batch, rows, columns)
-        return 50 + 5 * torch.sin(phase), torch.arange(18262, 18262 + rows).repeat(batch, 1)
+        """Prices and days to trace and compare graphs, see `sample_inputs`."""
+        return sample_inputs(self.columns.columns, batch, rows)
+
+
+def sample_inputs(columns: int, batch: int, rows: int) -> tuple[Tensor, Tensor]:
+    """Prices of a regular wave (B, T, C), and days (B, T) from 2020-01-01 on."""
+    phase = torch.arange(batch * rows * columns, dtype=torch.double).reshape(batch, rows, columns)
+    return 50 + 5 * torch.sin(phase), torch.arange(18262, 18262 + rows).repeat(batch, 1)
 
 
 def close_names(forecaster: Forecaster) -> tuple[str, ...]:

@@ -4,11 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor
 
+from torchcommodity.forecast import COEFFICIENTS, PAIRS, ROWS, check_pairs
 from torchcommodity.models import Har, HarConfig, model_config
 
-PAIRS, COEFFICIENTS, ROWS = (f"location.{name}" for name in ("pairs", "coefficients", "rows"))
 BASIS_ROWS = "location.basis.rows"
 
 
@@ -55,7 +54,7 @@ class LocationRecord:
             for name, x in self.state.items()
         }
         if PAIRS in state:
-            _check_pairs(state, symbols, self.config)
+            check_pairs(state, symbols, self.config)
         expected = {*LocationRecord.from_har(har).state, *(state.keys() & {PAIRS, COEFFICIENTS, ROWS})}
         if state.keys() != expected or not all(x.isfinite().all() for x in state.values()):
             raise ValueError(f"location: state must have finite {', '.join(sorted(expected))}; got {', '.join(state)}")
@@ -64,16 +63,3 @@ class LocationRecord:
         except RuntimeError as error:  # a shape
             raise ValueError(f"location: {error}") from None
         return har
-
-
-def _check_pairs(state: dict[str, Tensor], symbols: int, config: HarConfig) -> None:
-    """Raise ValueError unless the pairs are sorted by symbol and each names two prices, with its coefficients."""
-    pairs, count = state[PAIRS], len(state[PAIRS])
-    shapes = {PAIRS: (count, 2), COEFFICIENTS: (len(config.horizons), count), ROWS: (count,)}
-    received = {name: tuple(state[name].shape) if name in state else None for name in shapes}
-    if received != shapes:
-        raise ValueError(f"location: shapes must be {shapes}; got {received}")
-    limits = torch.tensor([symbols, symbols + len(config.references)])
-    if (pairs < 0).any() or (pairs >= limits).any() or (pairs[:, 0].diff() < 0).any():
-        rule = f"pairs must be sorted numbers of one of {symbols} symbols and one of {limits[1]} prices"
-        raise ValueError(f"location: {rule}; got {pairs.tolist()[:3]} ...")

@@ -2,8 +2,10 @@
 
 import json
 from dataclasses import asdict, dataclass, replace
-from typing import Any, get_args
+from datetime import date
+from typing import Annotated, Any, get_args
 
+import numpy as np
 import torch
 
 import torchcommodity
@@ -13,11 +15,12 @@ from torchcommodity.export._columns import ColumnLayout
 from torchcommodity.export._export_program import close_names
 from torchcommodity.export._location import LocationRecord
 from torchcommodity.export._roll_months import calendar_range, day_range
-from torchcommodity.forecast import Forecaster, align_panel
-from torchcommodity.models import model_name
+from torchcommodity.forecast import Forecaster, align_panel, check_names, check_statistics
+from torchcommodity.models import MODELS, Bounds, Increasing, IncreasingInts, check_fields, model_name
 from torchcommodity.opkit.arguments import operation
 from torchcommodity.training import check_no_extra_terms
 
+MAX_ROWS, MAX_COLUMNS = 25_000, 100_000  # a century of trading days; limits of what a file may ask for
 FORMATS: tuple[ArtifactFormat, ...] = get_args(ArtifactFormat)
 
 
@@ -57,11 +60,11 @@ class Metadata:
     symbols: tuple[str, ...]
     units: tuple[str, ...]
     contracts: tuple[str | None, ...]
-    horizons: tuple[int, ...]
-    levels: tuple[float, ...]
-    warmup: int
+    horizons: IncreasingInts
+    levels: Annotated[tuple[float, ...], Increasing()]
+    warmup: Annotated[int, Bounds(ge=1, le=MAX_ROWS)]
     calendar: tuple[str, str]
-    provenance: tuple[dict[str, str], ...]
+    provenance: tuple[dict, ...]  # type: ignore[type-arg]  # `check_names` checks what is in it
     trained_through: str
     model: str
     note: str
@@ -148,10 +151,45 @@ def make_metadata(forecaster: Forecaster, format: ArtifactFormat) -> Metadata:
 
 
 def parse_metadata(text: str, sha256: str) -> Metadata:
-    """Parse the JSON of `Metadata.to_json`; raises KeyError, TypeError or ValueError for anything else."""
+    """Parse the JSON of `Metadata.to_json`.
+
+    Raises:
+        KeyError, TypeError, ValueError: anything else, or values that no forecaster has.
+    """
     values: dict[str, Any] = json.loads(text)
     lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
     prices = tuple(PriceStatistics(**record) for record in values.get("training_prices", ()))
     location = values.get("location")
     location = None if location is None else LocationRecord.from_dict(location, len(values["symbols"]))
-    return Metadata(**{**values, **lists, "training_prices": prices, "location": location, "sha256": sha256})
+    metadata = Metadata(**{**values, **lists, "training_prices": prices, "location": location, "sha256": sha256})
+    check_metadata(metadata)
+    return metadata
+
+
+def check_metadata(metadata: Metadata) -> None:
+    """Raise TypeError or ValueError unless each field has its type and range, and they agree with one another."""
+    m = metadata
+    check_fields(m)
+    check_names(m.symbols, m.contracts, m.provenance)
+    check_statistics(m.training_prices, len(m.symbols))
+    trained = np.datetime64(date.fromisoformat(m.trained_through), "D")
+    first, last = (np.datetime64(date.fromisoformat(day), "D") for day in m.calendar)
+    config = None if m.location is None else m.location.config
+    rules = {
+        "units: one for each symbol": len(m.units) == len(m.symbols),
+        f"columns: different names, at most {MAX_COLUMNS}": len(m.columns) == len(set(m.columns)) <= MAX_COLUMNS,
+        "levels: below 1": m.levels[-1] < 1,
+        f"horizons: at most {MAX_ROWS} rows": m.horizons[-1] <= MAX_ROWS,
+        f"model: one of {', '.join(MODELS)}": m.model in MODELS,
+        "frequency: daily with contracts": m.frequency == "daily" or not any(m.contracts),
+        "curve_of: none, or one for each symbol": len(m.curve_of) in (0, len(m.symbols)),
+        "ranges: of symbols": set(m.ranges) <= set(m.symbols),
+        "calendar: that of the contracts": tuple(m.calendar) in (calendar_range(m.contracts), calendar_range(["CL"])),
+        "trained_through: a date of the calendar": first <= trained <= last,
+        "location: of the same horizons, levels, warm-up, frequency and references": config is None
+        or (config.horizons, config.levels, config.warmup, config.frequency, config.references)
+        == (m.horizons, m.levels, m.warmup, m.frequency, m.references),
+    }
+    if broken := [rule for rule, holds in rules.items() if not holds]:
+        name = broken[0].partition(":")[0]
+        raise ValueError(f"metadata with {name} other than expected ({broken[0]}): {getattr(m, name)!r}"[:300])

@@ -27,7 +27,14 @@ from torchcommodity.forecast._forecast import fan_chart as fan_chart
 from torchcommodity.forecast._forecast import make_fan as make_fan
 from torchcommodity.forecast._forecaster import Forecaster as Forecaster
 from torchcommodity.forecast._forecaster import predict as predict
+from torchcommodity.forecast._forecaster_file import COEFFICIENTS as COEFFICIENTS
+from torchcommodity.forecast._forecaster_file import PAIRS as PAIRS
+from torchcommodity.forecast._forecaster_file import ROWS as ROWS
 from torchcommodity.forecast._forecaster_file import FitRecord as FitRecord
+from torchcommodity.forecast._forecaster_file import check_names as check_names
+from torchcommodity.forecast._forecaster_file import check_pairs as check_pairs
+from torchcommodity.forecast._forecaster_file import check_statistics as check_statistics
+from torchcommodity.forecast._forecaster_file import check_weights as check_weights
 from torchcommodity.forecast._history import align_panel as align_panel
 from torchcommodity.forecast._history import check_warmup as check_warmup
 from torchcommodity.forecast._history import ended_ranges as ended_ranges
@@ -66,7 +73,10 @@ from torchcommodity.forecast._summary import BacktestSummary as BacktestSummary
 from torchcommodity.forecast._summary import summarize as summarize
 
 __all__ = [
+    "COEFFICIENTS",
     "CORRELATION_WINDOW",
+    "PAIRS",
+    "ROWS",
     "STALE_DAYS",
     "TEST_YEARS",
     "Backtest",
@@ -98,7 +108,11 @@ __all__ = [
     "cached_backtest",
     "cached_fit",
     "calendar",
+    "check_names",
+    "check_pairs",
+    "check_statistics",
     "check_warmup",
+    "check_weights",
     "clear_cache",
     "code_hash",
     "conformal",

@@ -13,11 +13,12 @@ import numpy as np
 import torch
 
 import torchcommodity
-from torchcommodity.data import Covariates, Panel, cache_dir, calendar_years, to_panel, write_atomic
+from torchcommodity.data import Covariates, Panel, cache_dir, calendar_years, price_statistics, to_panel, write_atomic
 from torchcommodity.forecast._backtest import TEST_YEARS, backtest
 from torchcommodity.forecast._fit import fit
 from torchcommodity.forecast._forecaster import Forecaster
 from torchcommodity.forecast._summary import BacktestSummary, summarize
+from torchcommodity.models import model_name
 from torchcommodity.opkit.arguments import operation
 from torchcommodity.training import LOCAL, Executor, FitConfig, Progress, check_config, resolve_device, to_toml
 
@@ -47,9 +48,20 @@ def cached_fit(
     panel = to_panel(prices)
     config = check_config(config, panel)
     resolve_device(config.train.device)
+
+    def load(path: Path) -> Forecaster:
+        forecaster = Forecaster.load(path)
+        record = forecaster.record
+        received = forecaster.symbols, forecaster.contracts, forecaster.frequency, record.seed, record.prices
+        expected = panel.symbols, panel.contracts, panel.frequency, seed, price_statistics(panel)
+        span = str(panel.dates[0]), str(panel.dates[-1]), len(panel)
+        if received != expected or (record.first, record.through, record.rows) != span:
+            raise ValueError(f"fit: expected {path} to be of these prices; got {forecaster!r}")
+        return forecaster
+
     return load_or_compute(
         f"{cache_key(panel, config, seed, 'forecaster', covariates)}.safetensors",
-        Forecaster.load,
+        load,
         lambda: fit(panel, config, covariates=covariates, seed=seed, progress=progress),
         Forecaster.to_bytes,
     )
@@ -87,9 +99,16 @@ def cached_backtest(
         )
         return summarize(result, excluded)
 
+    def load(path: Path) -> BacktestSummary:
+        summary = BacktestSummary.from_json(path.read_text("utf-8"))
+        received = summary.model, summary.symbols, summary.excluded, summary.horizons
+        if received != (model_name(config.model), panel.symbols, excluded, config.model.har.horizons):
+            raise ValueError(f"backtest: expected {path} to be of these symbols and settings; got {summary.symbols}")
+        return summary
+
     return load_or_compute(
         f"{cache_key(panel, config, seed, f'backtest from {first} without {excluded}', covariates)}.json",
-        lambda path: BacktestSummary.from_json(path.read_text("utf-8")),
+        load,
         compute,
         lambda summary: summary.to_json().encode(),
     )

@@ -1,15 +1,24 @@
 """Record of a fit, and the file of a fitted forecaster."""
 
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import date
+from typing import Any
 
 import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
-from torchcommodity.data import CovariateSpec, PriceStatistics
-from torchcommodity.models import HarNetwork, build_model, model_config, model_name
+from torchcommodity.data import CONTRACTS, CovariateSpec, PriceStatistics, symbol_problem
+from torchcommodity.models import HarConfig, HarNetwork, build_model, check_fields, model_config, model_name
 from torchcommodity.nn import to_int8
 from torchcommodity.training import parse_tensor_file, tensor_file_bytes
 
 FORMAT = "torchcommodity.forecaster.5"
+MAX_REASON = 300  # characters of an error
+PAIRS, COEFFICIENTS, ROWS = (f"location.{name}" for name in ("pairs", "coefficients", "rows"))  # in the state of `Har`
+SPARE_NUMBERS = 10**6  # of tensors that a model makes beside its weights
 
 Contracts = tuple[str | None, ...]
 Sources = tuple[dict[str, str], ...]
@@ -55,20 +64,137 @@ def parse_forecaster(content: bytes, label: str) -> tuple[HarNetwork, tuple[str,
         ValueError: damaged or other content.
     """
     state, metadata = parse_tensor_file(content, FORMAT, "Forecaster", label)
-    config = model_config(metadata["model"]["name"], metadata["model"]["config"])
-    model = build_model(config, len(metadata["symbols"]))
+    try:
+        symbols, contracts, sources = (tuple(metadata[key]) for key in ("symbols", "contracts", "sources"))
+        check_names(symbols, contracts, sources)
+        config = model_config(metadata["model"]["name"], metadata["model"]["config"])
+        with _MemoryLimit(4 * sum(x.numel() for x in state.values()) + SPARE_NUMBERS):
+            model = build_model(config, len(symbols))
+        for name, x in state.items():
+            if x.dtype == torch.int8:
+                layer, _, weight = name.removesuffix(".original0").rpartition(".parametrizations.")
+                to_int8(model.get_submodule(layer), weight)
+        _check_types(state, model.state_dict())
+        check_weights(state)
+        if f"har.{PAIRS}" in state:
+            check_pairs({name.removeprefix("har."): x for name, x in state.items()}, len(symbols), config.har)
+        # assigned, not copied, so that weights keep their dtype
+        model.load_state_dict(state, assign=True)
+        return model, symbols, _parse_record(metadata["record"], len(symbols)), contracts, sources
+    except Exception as error:  # a file may hold anything
+        reason = str(error).strip().partition("\n")[0][:MAX_REASON] or type(error).__name__
+        raise ValueError(f"Forecaster.load: {label} must be a file written by Forecaster.save; got {reason}") from error
+
+
+def check_names(symbols: Sequence[Any], contracts: Sequence[Any], sources: Sequence[Any]) -> None:
+    """Raise ValueError unless names, product codes and sources of a file are those of N different symbols."""
+    for symbol in symbols:
+        if problem := symbol_problem(symbol) if isinstance(symbol, str) else "it is no text":
+            raise ValueError(f"symbols: expected names; got {symbol!r}: {problem}")
+    if not symbols or len(set(symbols)) < len(symbols):
+        raise ValueError(f"symbols: expected one or more different names; got {', '.join(symbols) or 'none'}")
+    if len(contracts) != len(symbols) or not all(code is None or code in CONTRACTS for code in contracts):
+        raise ValueError(
+            f"contracts: expected {len(symbols)} known product codes or null; got {list(contracts)}"[:MAX_REASON]
+        )
+    texts = all(isinstance(x, dict) and all(isinstance(text, str) for text in x.values()) for x in sources)
+    if not texts or len(sources) not in (0, len(symbols)):
+        raise ValueError(f"sources: expected none or {len(symbols)} records of texts; got {list(sources)}"[:MAX_REASON])
+    if names := [x["symbol"] for x, symbol in zip(sources, symbols) if x.get("symbol", symbol) != symbol]:
+        raise ValueError(f"sources: expected those of the symbols in their order; got {names[0]!r}")
+
+
+def check_weights(state: Mapping[str, Tensor]) -> None:
+    """Raise ValueError unless weights are finite, and those of `Har` give quantiles that increase.
+
+    Args:
+        state: tensors by their names in a model, with any prefix.
+    """
     for name, x in state.items():
-        if x.dtype == torch.int8:
-            layer, _, weight = name.removesuffix(".original0").rpartition(".parametrizations.")
-            to_int8(model.get_submodule(layer), weight)
-    # assigned, not copied, so that weights keep their dtype
-    model.load_state_dict(state, assign=True)
-    record = metadata["record"]
-    record |= {
-        "corrected": tuple(record["corrected"]),
-        "validation": tuple(map(tuple, record["validation"])),
-        "prices": tuple(PriceStatistics(**statistics) for statistics in record.get("prices", ())),
-        "covariates": tuple(CovariateSpec(*spec) for spec in record.get("covariates", ())),
-    }
-    symbols, contracts, sources = (tuple(metadata[key]) for key in ("symbols", "contracts", "sources"))
-    return model, symbols, FitRecord(**record), contracts, sources
+        if x.is_floating_point() and not x.isfinite().all():
+            raise ValueError(f"weights: expected finite numbers in {name}; got {x[~x.isfinite()][0]}")
+        for ending, (rule, is_valid) in WEIGHTS.items():
+            if f".{name}".endswith(f".{ending}") and not is_valid(x):
+                raise ValueError(f"weights: expected {rule} in {name}; got other numbers")
+
+
+def check_pairs(state: dict[str, Tensor], symbols: int, config: HarConfig) -> None:
+    """Raise ValueError unless the pairs are sorted by symbol and each names two prices, with its coefficients."""
+    pairs, count = state[PAIRS], len(state[PAIRS])
+    shapes = {PAIRS: (count, 2), COEFFICIENTS: (len(config.horizons), count), ROWS: (count,)}
+    received = {name: tuple(state[name].shape) if name in state else None for name in shapes}
+    if received != shapes:
+        raise ValueError(f"location: shapes must be {shapes}; got {received}")
+    limits = torch.tensor([symbols, symbols + len(config.references)])
+    if (pairs < 0).any() or (pairs >= limits).any() or (pairs[:, 0].diff() < 0).any():
+        rule = f"pairs must be sorted numbers of one of {symbols} symbols and one of {limits[1]} prices"
+        raise ValueError(f"location: {rule}; got {pairs.tolist()[:3]} ...")
+
+
+WEIGHTS: dict[str, tuple[str, Callable[[Tensor], bool]]] = {
+    "har.z": ("quantiles that increase", lambda x: bool((x.diff(dim=-1) >= 0).all())),
+    "har.mix": ("no negative coefficient", lambda x: bool((x >= 0).all())),
+    "har.long_run": ("no negative variance", lambda x: bool((x >= 0).all())),
+    "har.shrink": ("factors from 0 to 1", lambda x: bool(((x >= 0) & (x <= 1)).all())),
+}
+
+
+def _check_types(state: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
+    """Raise ValueError unless tensors have the names, shapes and kinds of number of a model's."""
+    pairs = [name for name in state if name.rpartition(".")[0].endswith("har.location")]  # as many as a fit found
+    if missing := sorted((expected.keys() ^ state.keys()) - set(pairs)):
+        raise ValueError(
+            f"weights: expected {missing[0]} {'in the file' if missing[0] in expected else 'not to be there'}"
+        )
+    for name in expected.keys() & state.keys():
+        x, like = state[name], expected[name]
+        same = x.dtype == like.dtype or (x.is_floating_point() and like.is_floating_point())
+        if not same or (x.shape != like.shape and name not in pairs):
+            received = f"{x.dtype} {tuple(x.shape)}"
+            raise ValueError(f"weights: expected {like.dtype} {tuple(like.shape)} in {name}; got {received}")
+
+
+def _parse_record(values: dict[str, Any], symbols: int) -> FitRecord:
+    """The record of a fit from JSON."""
+    record = FitRecord(
+        **values
+        | {
+            "corrected": tuple(values["corrected"]),
+            "validation": tuple(map(tuple, values["validation"])),
+            "prices": tuple(PriceStatistics(**statistics) for statistics in values.get("prices", ())),
+            "covariates": tuple(CovariateSpec(*spec) for spec in values.get("covariates", ())),
+        }
+    )
+    check_fields(record)
+    check_statistics(record.prices, symbols)
+    first, through = date.fromisoformat(record.first), date.fromisoformat(record.through)
+    if first > through or record.rows < 1 or record.epoch < 0:
+        raise ValueError(
+            f"record: expected rows from a first to a last date; got {record.rows} from {first} to {through}"
+        )
+    return record
+
+
+def check_statistics(prices: Sequence[PriceStatistics], symbols: int) -> None:
+    """Raise ValueError unless the statistics of training prices are possible, one record for each symbol or none."""
+    if len(prices) not in (0, symbols):
+        raise ValueError(f"training prices: expected none or {symbols} records; got {len(prices)}")
+    for x in prices:
+        check_fields(x)
+        date.fromisoformat(x.date)
+        if not 0 < x.lowest <= x.last <= x.highest < math.inf or not 0 <= x.largest_move < math.inf:
+            raise ValueError(f"training prices: expected 0 < lowest <= last <= highest and a move; got {x}")
+
+
+class _MemoryLimit(TorchDispatchMode):
+    """Within it, tensors are created with so many numbers at most: the settings of a file may ask for any size."""
+
+    def __init__(self, numbers: int) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # torch
+        self.numbers = numbers
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        sizes = args[0] if args and isinstance(args[0], list | tuple) else ()
+        if all(isinstance(size, int) for size in sizes) and math.prod(sizes) > self.numbers:
+            raise ValueError(f"settings of a model of the size of its weights; got tensors of {list(sizes)}")
+        return func(*args, **(kwargs or {}))

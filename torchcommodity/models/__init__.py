@@ -3,6 +3,8 @@
 from torchcommodity.models._basis import CURVE_AGE as CURVE_AGE
 from torchcommodity.models._basis import Basis as Basis
 from torchcommodity.models._config_fields import Bounds as Bounds
+from torchcommodity.models._config_fields import Increasing as Increasing
+from torchcommodity.models._config_fields import IncreasingInts as IncreasingInts
 from torchcommodity.models._config_fields import NonNegativeFloat as NonNegativeFloat
 from torchcommodity.models._config_fields import check_fields as check_fields
 from torchcommodity.models._config_fields import config_from_dict as config_from_dict
@@ -82,6 +84,8 @@ __all__ = [
     "HarRegimeConfig",
     "HarTcn",
     "HarTcnConfig",
+    "Increasing",
+    "IncreasingInts",
     "Location",
     "ModelConfig",
     "ModelEntry",

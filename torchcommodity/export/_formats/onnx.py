@@ -1,8 +1,9 @@
 """Format `onnx`: for onnxruntime, without torch or this package."""
 
 import logging
+import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from typing import Any
 from unittest import mock
@@ -15,6 +16,20 @@ from torchcommodity.export._compatibility import CPU
 from torchcommodity.export._metadata import Metadata
 
 METADATA = "metadata"  # key in the model's metadata_props
+# messages of ONNX that contain nodes or tensors: field number to message
+MESSAGES: dict[str, dict[int, str]] = {
+    "model": {7: "graph", 20: "training", 25: "function"},
+    "training": {1: "graph", 2: "graph"},
+    "graph": {1: "node", 5: "tensor", 15: "sparse"},
+    "function": {7: "node", 11: "attribute"},
+    "node": {5: "attribute"},
+    "attribute": {5: "tensor", 6: "graph", 10: "tensor", 11: "graph", 22: "sparse", 23: "sparse"},
+    "sparse": {1: "tensor", 2: "tensor"},
+    "tensor": {},
+}
+EXTERNAL_DATA, DATA_LOCATION = 13, 14  # fields of a tensor
+OP_TYPE = 4  # of a node
+RANDOM = re.compile(rb"(Random(Normal|Uniform).*|Multinomial|Bernoulli)")
 
 
 def check_available() -> None:
@@ -51,12 +66,56 @@ def from_bytes(model: bytes) -> tuple[str, Callable[[Tensor, Tensor], Tensor]]:
         import onnxruntime
     except ImportError as error:
         raise ImportError("an onnx artifact needs onnxruntime: pip install 'torchcommodity[export]'") from error
+    check_model(model)
     session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
 
     def forward(prices: Tensor, days: Tensor) -> Tensor:
         return torch.from_numpy(session.run(None, {"prices": prices.numpy(), "days": days.numpy()})[0])
 
     return session.get_modelmeta().custom_metadata_map[METADATA], forward
+
+
+def check_model(model: bytes) -> None:
+    """Raise ValueError if a model has tensors in other files, which onnxruntime would read, or random operators."""
+    messages = [("model", memoryview(model))]
+    while messages:
+        name, content = messages.pop()
+        for field, value in _fields(content):
+            if name == "tensor" and (field == EXTERNAL_DATA or (field == DATA_LOCATION and value != 0)):
+                raise ValueError("content other than a graph and its weights: weights in another file")
+            if name == "node" and field == OP_TYPE and not isinstance(value, int) and RANDOM.fullmatch(value):
+                raise ValueError(f"content other than a graph and its weights: {bytes(value).decode()}")
+            if not isinstance(value, int) and field in MESSAGES[name]:
+                messages.append((MESSAGES[name][field], value))
+
+
+def _fields(content: memoryview) -> Iterator[tuple[int, int | memoryview]]:
+    """Fields of a protobuf message: number, and value or bytes."""
+    at = 0
+
+    def varint() -> int:
+        nonlocal at
+        value, shift = 0, 0
+        while True:
+            byte = content[at]
+            at, value, shift = at + 1, value | (byte & 0x7F) << shift, shift + 7
+            if byte < 0x80:
+                return value
+            if shift > 63:
+                raise ValueError("a protobuf message with numbers of 64 bits; got a longer one")
+
+    while at < len(content):
+        field, kind = divmod(varint(), 8)
+        if kind == 0:
+            yield field, varint()
+            continue
+        if kind not in (1, 2, 5):
+            raise ValueError(f"a protobuf message without groups; got wire type {kind}")
+        size = varint() if kind == 2 else {1: 8, 5: 4}[kind]
+        if at + size > len(content):
+            raise ValueError("a complete protobuf message; got a field that is longer")
+        yield field, content[at : at + size]
+        at += size
 
 
 def _strip_debug_info(message: Any) -> None:

@@ -12,8 +12,9 @@ from torch import Tensor
 
 from torchcommodity.export._checksum import append_zip_checksum
 from torchcommodity.export._compatibility import CPU, move
-from torchcommodity.export._graph_allowlist import check_graph, strip_debug_info
+from torchcommodity.export._graph_allowlist import check_graph, replace_in_place, strip_debug_info
 from torchcommodity.export._metadata import Metadata
+from torchcommodity.forecast import check_weights
 
 GRAPH, EXAMPLE, METADATA = "models/model.json", "data/sample_inputs/model.pt", "extra/metadata.json"
 PAYLOADS = ("data/weights/model_weights_config.json", "data/constants/model_constants_config.json")
@@ -29,7 +30,7 @@ def check_available() -> None:
 def to_bytes(program: torch.export.ExportedProgram, metadata: Metadata, _device: torch.device = CPU) -> bytes:
     """Archive of a graph, the same for all devices; `torch.export.load` can read it too."""
     buffer = io.BytesIO()
-    torch.export.save(program, buffer)
+    torch.export.save(replace_in_place(program), buffer)
     records = read_records(buffer.getvalue())
     graph = strip_debug_info(json.loads(records[GRAPH]))
     records |= {GRAPH: json.dumps(graph).encode(), EXAMPLE: b"", METADATA: metadata.to_json().encode()}
@@ -42,13 +43,25 @@ def from_records(records: dict[str, bytes], device: torch.device = CPU) -> Calla
     _check(records)
     # rewritten from the checked records: torch's zip reader might see other content in the original file
     program = torch.export.load(io.BytesIO(write_records(records)))
+    check_weights(program.state_dict)
     return move(program, device).module()
 
 
 def read_records(archive: bytes) -> dict[str, bytes]:
-    """Files of an archive by their names inside its top-level folder."""
+    """Files of an archive by their names inside its top-level folder.
+
+    Raises:
+        ValueError: a file is compressed, two have one name or share bytes: their sizes are known before they are read.
+    """
     with zipfile.ZipFile(io.BytesIO(archive)) as opened:
-        return {name.partition("/")[2]: opened.read(name) for name in opened.namelist()}
+        members = opened.infolist()
+        names = {member.filename.partition("/")[2] for member in members}
+        is_compressed = any(member.compress_type != zipfile.ZIP_STORED for member in members)
+        size = sum(member.file_size for member in members)
+        if is_compressed or len(names) < len(members) or size > len(archive):
+            rule = "an archive of files that are not compressed, each with a name and bytes of its own"
+            raise ValueError(f"content other than {rule}: {len(members)} files, {size:,} bytes in {len(archive):,}")
+        return {member.filename.partition("/")[2]: opened.read(member) for member in members}
 
 
 def write_records(records: dict[str, bytes]) -> bytes:
