@@ -179,3 +179,11 @@ def test_store_errors_are_words(tmp_path, monkeypatch):
         data.DataError, match=r"prices\.duckdb: expected a file that can be opened; got Permission denied"
     ):
         data.read("store:oil", store=data.Store(tmp_path / "prices.duckdb"))
+
+
+@pytest.mark.parametrize("as_of", [pd.NaT, np.datetime64("NaT"), "NaT"])
+def test_as_of_refuses_no_date(tmp_path: Path, as_of: object) -> None:
+    store = data.Store(tmp_path / "prices.duckdb")
+    store.add(data.embedded(["WTI"]).between("2018-01-01", "2018-12-31"), "wti")
+    with pytest.raises(data.DataError, match="as_of: expected a date"):
+        store.load("wti", as_of=as_of)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from torchcommodity import data, forecast, portfolio, scenarios
+from torchcommodity import data, forecast, portfolio, scenarios, training
 
 OPERATIONS: dict[str, Callable[[data.Panel], Any]] = {
     "fit": forecast.fit,
@@ -25,6 +25,16 @@ def with_prices(value: float) -> data.Panel:
 def test_unusable_prices_are_refused_in_words(operation: str, value: float, words: str) -> None:
     with pytest.raises(ValueError, match=f"^{operation}: .*{words}.*BRENT; select others with .*--symbols"):
         OPERATIONS[operation](with_prices(value))
+
+
+def test_fit_refuses_prices_whose_scale_is_not_known() -> None:
+    panel = with_prices(50.0).to_pandas()
+    panel.loc[panel.index[-2:], "BRENT"] = 60.0
+    with pytest.raises(ValueError, match=r"^fit: .* must change at least 10 times.*; got BRENT 1; select others with"):
+        forecast.fit(panel)
+    assert training.usable_symbols(panel) == ("WTI",)
+    kinds = {f.kind: f.value for f in data.to_panel(panel).findings if f.symbol == "BRENT"}
+    assert "with 1 changes; a scale needs 10" in kinds["constant price"]
 
 
 def test_predict_refuses_constant_prices() -> None:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from torchcommodity.data._core.horizons import horizon_name as horizon_name
     from torchcommodity.data._core.horizons import horizon_rows as horizon_rows
     from torchcommodity.data._core.panel import Panel as Panel
+    from torchcommodity.data._core.prices import MIN_CHANGES as MIN_CHANGES
     from torchcommodity.data._core.prices import expected_range as expected_range
     from torchcommodity.data._core.prices import overflows as overflows
     from torchcommodity.data._core.provenance import NOT_STATED as NOT_STATED
@@ -152,7 +153,7 @@ _MODULES = {
     "_core.horizons": ["Horizon", "horizon_code", "horizon_index", "horizon_name", "horizon_rows"],
     "_core.date_checks": ["check_daily", "check_frequency", "check_not_future"],
     "_core.panel": ["Panel"],
-    "_core.prices": ["expected_range", "overflows"],
+    "_core.prices": ["MIN_CHANGES", "expected_range", "overflows"],
     "_core.provenance": ["NOT_STATED", "Provenance", "equity_indices", "printable", "symbol_problem", "utc_now"],
     "_core.ranges": ["MIN_RANGE_SHARE", "bar_columns", "range_findings", "range_share", "usable_ranges"],
     "_core.rolls": ["roll_days", "roll_months"],

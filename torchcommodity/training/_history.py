@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torchcommodity.data import Frequency, Panel, frequency_mismatch, summarize_names, to_panel
+from torchcommodity.data import MIN_CHANGES, Frequency, Panel, frequency_mismatch, summarize_names, to_panel
 from torchcommodity.models import HarConfig
 from torchcommodity.opkit.arguments import current_operation, operation
 from torchcommodity.training._config import FitConfig
@@ -21,7 +21,7 @@ def min_fit_rows(config: HarConfig) -> int:
 
 @operation("usable_symbols")
 def usable_symbols(prices: Any, config: FitConfig | None = None) -> tuple[str, ...]:
-    """Select the symbols that `fit` accepts: those with enough positive prices that are not all equal.
+    """Select the symbols that `fit` accepts: those with enough positive prices that change.
 
     Args:
         prices: raw prices, anything that `data.to_panel` takes.
@@ -33,7 +33,7 @@ def usable_symbols(prices: Any, config: FitConfig | None = None) -> tuple[str, .
     """
     panel = to_panel(prices)
     values, har = panel.values.plain(), (config or FitConfig.for_frequency(panel.frequency)).model.har
-    usable = (_positive(values).sum(0) >= min_fit_rows(har)) & ~_constant(values)
+    usable = (_positive(values).sum(0) >= min_fit_rows(har)) & (_changes(values) >= MIN_CHANGES)
     mismatches = _mismatches(panel, har.frequency)
     symbols = [symbol for symbol, is_usable in zip(panel.symbols, usable.tolist()) if is_usable]
     return tuple(symbol for symbol in symbols if symbol not in (*mismatches, *_returns(panel)))
@@ -68,6 +68,13 @@ def check_history(panel: Panel, config: HarConfig, *, allow_short: bool = False)
         allow_short: accept symbols with too few prices.
     """
     check_prices(panel)
+    changes = _changes(panel.values.plain())
+    if still := [f"{s} {n}" for s, n in zip(panel.symbols, changes.tolist()) if n < MIN_CHANGES]:
+        names = [name.rpartition(" ")[0] for name in still]
+        raise ValueError(
+            f"{current_operation()}: the prices of every symbol must change at least {MIN_CHANGES} times, or their "
+            f"scale is not known; got {summarize_names(still)}{_hint(panel, names)}"
+        )
     if mismatches := _mismatches(panel, config.frequency):
         got = summarize_names(f"{symbol} {mismatch}" for symbol, mismatch in mismatches.items())
         raise ValueError(
@@ -119,6 +126,12 @@ def _hint(panel: Panel, unusable: Sequence[str]) -> str:
 
 def _positive(prices: Tensor) -> Tensor:
     return torch.isfinite(prices) & (prices > 0)
+
+
+def _changes(prices: Tensor) -> Tensor:  # (T, N) -> (N,); how many positive prices differ from the one before
+    positive = _positive(prices)
+    columns = [own[valid] for own, valid in zip(prices.T, positive.T)]
+    return torch.stack([(own.diff() != 0).sum() for own in columns])
 
 
 def _constant(prices: Tensor) -> Tensor:  # (T, N) -> (N,); False without a positive price

@@ -10,6 +10,7 @@ Months = np.ndarray[Any, np.dtype[np.datetime64]]  # datetime64[M]
 
 
 MAX_PRICE = 1e100  # the squares and ratios of prices up to it are finite
+MIN_CHANGES = 10  # of the prices of a symbol; with fewer, nothing tells how far it moves
 
 
 def overflows(prices: Any) -> Any:

@@ -97,6 +97,8 @@ class Covariates:
             dates: `(T,)` days in any order, anything that `np.datetime64` accepts.
         """
         rows = np.asarray(dates, dtype="datetime64[D]")
+        if np.isnat(rows).any():
+            raise DataError("as_of: expected dates; got NaT")
         indices = [column.in_use(rows) for column in self.columns]
 
         def take(field: str, missing: Any) -> Any:

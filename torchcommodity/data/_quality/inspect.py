@@ -11,7 +11,7 @@ from torchcommodity.data._core.calendar import Frequency, infer_frequency
 from torchcommodity.data._core.contracts import find_product
 from torchcommodity.data._core.errors import Finding, condense, make_finding
 from torchcommodity.data._core.panel import Panel
-from torchcommodity.data._core.prices import Array
+from torchcommodity.data._core.prices import MIN_CHANGES, Array
 from torchcommodity.data._quality.prices import StackedPrices, price_findings
 from torchcommodity.data._quality.training import PriceStatistics, training_findings
 
@@ -114,7 +114,7 @@ def inspect(panel: Panel, lines: Array | None = None) -> tuple[Finding, ...]:
     | no positive price | a symbol that cannot be forecast |
     | short history | a symbol with fewer positive prices than a default fit needs: 505 daily, 157 weekly, 49 monthly |
     | mixed frequency | a symbol whose prices are, say, monthly among daily rows, or rows of another spacing |
-    | constant price | a symbol whose positive prices are all equal |
+    | constant price | a symbol whose positive prices are all equal, or change fewer than 10 times |
     | mostly missing | a symbol without a price in most rows between its first and its last |
     | vendor rolls | a series `=F` of Yahoo, whose rolls are not published |
 
@@ -149,6 +149,9 @@ def inspect(panel: Panel, lines: Array | None = None) -> tuple[Finding, ...]:
             findings.append(make_finding("short history", symbol, value=value))
         elif positive.min() == positive.max():
             value = f"{positive.size:,} positive prices, all {positive[0]:g}"
+            findings.append(make_finding("constant price", symbol, value=value))
+        elif (changes := np.count_nonzero(np.diff(positive))) < MIN_CHANGES:
+            value = f"{positive.size:,} positive prices with {changes} changes; a scale needs {MIN_CHANGES}"
             findings.append(make_finding("constant price", symbol, value=value))
     return condense([*findings, *vendor_rolls(panel)])
 

@@ -44,6 +44,8 @@ def parse_as_of(as_of: AsOf) -> datetime:
         except ValueError:
             expected = "a date YYYY-MM-DD, or a time YYYY-MM-DDTHH:MM"
             raise DataError(f"as_of: expected {expected}; got {as_of!r}") from None
+    if value != value:  # NaT of pandas, which is an object of datetime
+        raise DataError(f"as_of: expected a date or time; got {as_of!r}")
     return to_utc(value) if isinstance(value, datetime) else datetime.combine(value, time.max)
 
 

@@ -119,7 +119,7 @@ class Column:
             return np.array(list(map(float, texts))) if all(map(_INTEGER.fullmatch, texts)) else None
         if not self.is_number:
             return None
-        numbers: Array = self.cells[np.isfinite(self.cells)]
+        numbers: Array = self.cells[np.isfinite(self.cells)].astype(np.float64)  # 10,000 is no 8-bit integer
         return numbers if bool((numbers == np.floor(numbers)).all()) else None
 
     @cached_property
