@@ -51,7 +51,8 @@ def test_cached_fit_replaces_a_damaged_file(prices: Panel) -> None:
     assert path.read_bytes() == content
 
 
-def test_cached_fit_of_other_symbols_or_data_is_not_served(prices: Panel) -> None:
+def test_cached_fit_of_other_symbols_or_data_is_not_served() -> None:
+    prices = data.embedded(["WTI", "BRENT"]).with_references(None)
     asked = prices.between("2012-01-01", "2016-12-31")
     first, _ = forecast.cached_fit(asked)
     (entry,) = forecast.cache_entries()

@@ -27,4 +27,5 @@ def main() -> None:
 
 def _exit_on_sigterm(_number: int, _frame: FrameType | None) -> None:
     # raises SystemExit, so that temporary files are removed on the way out
+    os.write(2, b"Error: terminated by SIGTERM\n")  # not print: the signal may have come in the middle of one
     sys.exit(128 + signal.SIGTERM)

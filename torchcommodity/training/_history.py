@@ -68,9 +68,10 @@ def check_history(panel: Panel, config: HarConfig, *, allow_short: bool = False)
         allow_short: accept symbols with too few prices.
     """
     check_prices(panel)
-    changes = _changes(panel.values.plain())
-    if still := [f"{s} {n}" for s, n in zip(panel.symbols, changes.tolist()) if n < MIN_CHANGES]:
-        names = [name.rpartition(" ")[0] for name in still]
+    values = panel.values.plain()
+    changes, is_long = _changes(values), _positive(values).sum(0) >= min_fit_rows(config)
+    if names := _names(panel, (changes < MIN_CHANGES) & is_long):
+        still = [f"{name} {changes[panel.symbols.index(name)]}" for name in names]
         raise ValueError(
             f"{current_operation()}: the prices of every symbol must change at least {MIN_CHANGES} times, or their "
             f"scale is not known; got {summarize_names(still)}{_hint(panel, names)}"

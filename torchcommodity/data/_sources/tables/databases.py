@@ -1,11 +1,13 @@
 """Tables of DuckDB and SQLite files and results of SQL, which can read files, and nothing else."""
 
 import json
+import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from torchcommodity._extras import extra
 from torchcommodity.data._core.errors import DataError, summarize_names
@@ -20,6 +22,8 @@ LOCKED: dict[str, str | bool | int | float | list[str]] = {
     "lock_configuration": "true",
 }  # no extension is fetched or loaded, and SQL cannot change that
 BATCH = 65_536  # rows
+QUERY_SECONDS = 600.0
+T = TypeVar("T")
 
 
 def read_duckdb(path: Path, name: str, label: str, max_bytes: int) -> Any:
@@ -43,24 +47,21 @@ def read_duckdb(path: Path, name: str, label: str, max_bytes: int) -> Any:
             table if schema == "main" else f"{schema}.{table}": f"{quote(schema)}.{quote(table)}"
             for schema, table in connection.execute(listed).fetchall()
         }
-        chosen = tables[choose_table(tables, name, label)]
-        return fetch(connection.sql(f"SELECT * FROM {chosen}"), label, max_bytes)
+        query = f"SELECT * FROM {tables[choose_table(tables, name, label)]}"
+        return run_query(lambda: fetch(connection.sql(query), label, max_bytes), connection, label)
 
 
 def read_sqlite(path: Path, name: str, label: str, max_bytes: int) -> Any:
     """A table or view of an SQLite file, opened read-only; without a name, the only one. See `read_duckdb`."""
     listed = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%'"
+    address = path.absolute().as_uri()
     with (
         readable_errors(label, "an SQLite file that can be opened"),
-        closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection,
+        closing(sqlite3.connect(f"{address}?mode=ro", uri=True, check_same_thread=False)) as connection,
     ):
         tables = [row[0] for row in connection.execute(listed)]
-        cursor = connection.execute(f"SELECT * FROM {quote(choose_table(tables, name, label))}")
-        names = [column[0] for column in cursor.description]
-        rows: list[tuple[Any, ...]] = []
-        while batch := cursor.fetchmany(BATCH):
-            rows += batch
-            _check_size(8 * len(rows) * len(names), label, max_bytes)
+        query = f"SELECT * FROM {quote(choose_table(tables, name, label))}"
+        names, rows = run_query(lambda: _fetch_rows(connection, query, label, max_bytes), connection, label)
         columns = []
         for cells in zip(*rows) if rows else [()] * len(names):
             if {type(cell) for cell in cells} <= {int, float, type(None)}:
@@ -131,6 +132,39 @@ def fetch(relation: Any, label: str, max_bytes: int) -> Any:
     return pa.Table.from_batches(batches, reader.schema)
 
 
+def _fetch_rows(connection: Any, query: str, label: str, max_bytes: int) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Names of the columns, and rows, of a query of SQLite; a cell counts as its text or bytes, at least eight."""
+    cursor = connection.execute(query)
+    names = [column[0] for column in cursor.description]
+    rows: list[tuple[Any, ...]] = []
+    size = 0
+    while batch := cursor.fetchmany(BATCH):
+        rows += batch
+        size += sum(max(len(cell), 8) if isinstance(cell, str | bytes) else 8 for row in batch for cell in row)
+        _check_size(size, label, max_bytes)
+    return names, rows
+
+
+def run_query(query: Callable[[], T], connection: Any, label: str) -> T:
+    """Run a query in a thread of its own, so that Ctrl-C, SIGTERM and the time limit end it.
+
+    Raises:
+        DataError: it takes longer than `TORCHCOMMODITY_QUERY_SECONDS`, by default ten minutes.
+    """
+    seconds = float(os.environ.get("TORCHCOMMODITY_QUERY_SECONDS") or QUERY_SECONDS)
+    with ThreadPoolExecutor(1) as pool:
+        result = pool.submit(query)
+        try:
+            done, _ = wait([result], seconds)  # a signal ends it
+        finally:
+            while not result.done():
+                connection.interrupt()
+                wait([result], 0.05)
+        if not done:
+            raise DataError(f"{label}: expected a result within {seconds:g} s (TORCHCOMMODITY_QUERY_SECONDS); got none")
+        return result.result()
+
+
 def _check_size(size: int, label: str, max_bytes: int) -> None:
     if size > max_bytes:
         raise DataError(f"{label}: expected at most {max_bytes} bytes; got more (select fewer rows)")
@@ -174,7 +208,7 @@ def read_query(query: str, max_bytes: int) -> Any:
             raise DataError(f"sql: expected one SELECT; got {query.strip()[:60]!r} ({reason})")
         if refused := next(filter(None, map(_refusal, _nodes(tree))), None):
             raise DataError(f"sql: expected a query that only reads CSV, Parquet and JSON files; got {refused}")
-        return fetch(connection.sql(query), "sql", max_bytes)
+        return run_query(lambda: fetch(connection.sql(query), "sql", max_bytes), connection, "sql")
 
 
 def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
