@@ -47,12 +47,14 @@ def test_curve_of_a_command_comes_from_the_eia_and_says_where_it_ends(tmp_path, 
         monkeypatch.setenv("TORCHCOMMODITY_EIA_URL", base)
         monkeypatch.setenv("EIA_API_KEY", KEY)
         panel = read_prices(str(tmp_path / "prices.csv"), contracts="WTI=CL", curve="eia:")
+        assert read_prices(str(tmp_path / "prices.csv"), curve="eia:").curve_of == ("CL",)  # of a spot price
     assert panel.curve.shape == (len(days), 1, 4)
     finding = next(finding for finding in panel.findings if finding.kind == "curve ended")
     assert (finding.symbol, finding.date, finding.value) == ("WTI", "2024-04-05", "the prices end on 2024-06-28")
     assert panel.curve[len(DAYS) :].isnan().all()
+    prices.rename(columns={"WTI": "CRUDE"}).to_csv(tmp_path / "crude.csv")
     with pytest.raises(data.DataError, match=r"expected a symbol of CL, NG, HO or RB \(--contracts WTI=CL\)"):
-        read_prices(str(tmp_path / "prices.csv"), curve="eia:")
+        read_prices(str(tmp_path / "crude.csv"), curve="eia:")
 
 
 def test_curve_option_rejects_a_missing_file():
