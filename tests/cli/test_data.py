@@ -124,7 +124,7 @@ def test_data_check_rejects_what_forecast_rejects(run: Run, error: Error, name: 
     path, values = tmp_path / "prices.csv", TABLES[name]
     pd.DataFrame({"OIL": values}, index=DAYS[: len(values)].rename("date")).to_csv(path)
     forecast, check = run("forecast", "--data", path, "--out", tmp_path / "out"), run("data", "check", path)
-    assert check.exit_code == forecast.exit_code == (0 if name in ("enough", "nearly constant") else 2)
+    assert check.exit_code == forecast.exit_code == (0 if name == "enough" else 2)
     assert ("cannot be forecast: OIL" in error(check)) == (check.exit_code == 2)
 
 
