@@ -20,6 +20,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from torchcommodity import batch, data, export, forecast
 from torchcommodity.cli import _output as output
+from torchcommodity.export._metadata import make_metadata
 from torchcommodity.models import HarConfig, HarGarchConfig
 from torchcommodity.report import ReportData, RunRecord, package_versions, to_csv, to_html, to_json
 from torchcommodity.serve.http._metrics import Metrics
@@ -122,14 +123,14 @@ def test_store_keeps_every_name(panel: data.Panel, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.export
-def test_exported_model_keeps_every_name(forecaster: forecast.Forecaster, tmp_path: Path) -> None:
-    path = export.export(forecaster, tmp_path / "model.pt2")
-    artifact = export.Artifact.load(path)
-    assert tuple(artifact.metadata.symbols) == NAMES
+def test_files_of_models_with_such_names_are_refused(forecaster: forecast.Forecaster, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"symbols: expected names; got '../../etc/passwd': that is not a path"):
+        export.export(forecaster, tmp_path / "model.pt2")
     forecaster.save(tmp_path / "model.safetensors")
-    assert forecast.Forecaster.load(tmp_path / "model.safetensors").symbols == NAMES
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["model.pt2", "model.safetensors"]
-    text = generate_latest(Metrics(artifact.metadata).registry).decode()
+    with pytest.raises(ValueError, match="symbols: expected names"):
+        forecast.Forecaster.load(tmp_path / "model.safetensors")
+    assert [file.name for file in tmp_path.iterdir()] == ["model.safetensors"]
+    text = generate_latest(Metrics(make_metadata(forecaster, "pt2")).registry).decode()
     families = {family.name for family in text_string_to_metric_families(text)}
     assert not [name for name in families if "hacked" in name]
 

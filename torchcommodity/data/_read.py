@@ -55,7 +55,7 @@ def read(
     publisher: str = NOT_STATED,
     license: str = NOT_STATED,
     strict: bool | None = None,
-    accept: Iterable[str] = (),
+    accept: Iterable[str] | None = None,
     store: Store | None = None,
     as_of: AsOf | None = None,
     **arguments: Unpack[ReadArguments],
@@ -163,7 +163,8 @@ def read(
     panel = panel if symbols is None else panel.select(symbols)
     panel = panel if contracts is None else panel.with_contracts(contracts)
     panel = panel if calendar is None else panel.with_calendars(calendar)
-    panel = accept_findings(panel if averages is None else panel.with_averages(None if averages else []), accept)
+    panel = panel if averages is None else panel.with_averages(None if averages else [])
+    panel = panel if accept is None else accept_findings(panel, accept)
     if is_strict(strict):
         check_doubts(panel, strict)
     return panel

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
 from torchcommodity.data._core.calendar import Frequency, RowCalendar
-from torchcommodity.opkit.arguments import current_operation
 
 Horizon = int | str
 
@@ -71,6 +70,8 @@ def horizon_index(horizon: Horizon, horizons: Sequence[int], calendar: RowCalend
     try:
         return horizons.index(*horizon_rows(horizon, calendar))
     except (TypeError, ValueError):
+        from torchcommodity.opkit.arguments import current_operation  # imports torch, which a front of a server lacks
+
         choices = ", ".join(f"{rows} ({horizon_code(rows, calendar)})" for rows in horizons)
         raise ValueError(f"{current_operation()}: horizon must be one of {choices}; got {horizon!r}") from None
 
