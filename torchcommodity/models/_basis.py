@@ -95,7 +95,10 @@ class Basis(nn.Module):
         self, expected: Tensor, prices: Tensor, curve: Tensor, days: Tensor, past: Past
     ) -> Tensor:  # (B, L, H, N), (B, T, N), (B, T, N, C), (B, T) -> (B, L, H, N)
         """`expected`, with what the curves say in place of it where they are known."""
-        state = self.state(prices, curve, days, past, expected.shape[1])
+        return self.replace_known(expected, self.state(prices, curve, days, past, expected.shape[1]))
+
+    def replace_known(self, expected: Tensor, state: BasisState) -> Tensor:  # (B, L, H, N)
+        """`expected`, with what a state of the curves says in place of it where it is known."""
         m = state.expected + self.coefficients.to(expected) * state.deviation.unsqueeze(2)
         others = expected.index_select(-1, self.columns)
         m = torch.where(state.known.unsqueeze(2), m, others)

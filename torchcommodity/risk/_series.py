@@ -17,8 +17,8 @@ def aligned_series(**series: ArrayLike) -> list[Series]:  # (T,) each
 
     Those of pandas are aligned by their index, in its order where it has dates; two different indexes are refused.
     """
-    given: dict[str, Any] = dict(series)
-    labels = {name: values.index for name, values in given.items() if hasattr(values, "reindex")}  # of pandas
+    columns: dict[str, Any] = dict(series)
+    labels = {name: values.index for name, values in columns.items() if hasattr(values, "reindex")}  # of pandas
     for name, index in list(labels.items())[1:]:
         first, own = next(iter(labels.items()))
         if not own.equals(index) and (own.has_duplicates or not own.sort_values().equals(index.sort_values())):
@@ -38,8 +38,8 @@ def aligned_series(**series: ArrayLike) -> list[Series]:  # (T,) each
                 )
             order = order.sort_values()
         if not order.has_duplicates:
-            given = {name: x.reindex(order) if name in labels else x for name, x in given.items()}
-    arrays: list[Series] = [np.asarray(values, dtype=np.float64) for values in given.values()]
+            columns = {name: x.reindex(order) if name in labels else x for name, x in columns.items()}
+    arrays: list[Series] = [np.asarray(values, dtype=np.float64) for values in columns.values()]
     if any(x.ndim != 1 for x in arrays) or len({len(x) for x in arrays}) > 1:
         shapes = dict(zip(series, (x.shape for x in arrays)))
         raise_invalid(current_operation(), f"{', '.join(series)} must be series (T,) of one length", **shapes)

@@ -45,5 +45,4 @@ def fit_basis(basis: Basis, inputs: ModelInputs, target: Tensor, variance: Tenso
             basis.coefficients[i, m] = torch.where(f.isfinite(), b * f / (f + BASIS_PRIOR), 0.0)
             rows.append(len(y))
         basis.rows[m] = max(rows)
-    with_curves: Tensor = basis(expected[None], prices, curve, days, Past())
-    return with_curves[0]
+    return basis.replace_known(expected[None], state)[0]

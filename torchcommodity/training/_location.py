@@ -86,9 +86,9 @@ def fit_location(location: Location, inputs: ModelInputs, target: Tensor, varian
                     season[i, n] = fit_season(waves, y - m[:, i], s, h, location.rule.min_rows)
                     m[:, i] += waves @ season[i, n]
             expected[own.rows, :, n] = m
-            kept = (weights != 0).any(0)
+            nonzero = (weights != 0).any(0)
             pairs = torch.stack([torch.full_like(others, n), others], 1)
-            fitted[n] = pairs[kept], weights[:, kept], rows.amax(0)[kept]
+            fitted[n] = pairs[nonzero], weights[:, nonzero], rows.amax(0)[nonzero]
     pairs_of, coefficients_of, rows_of = zip(*(fitted[n] for n in range(location.assets)))
     location.set_pairs(torch.cat(pairs_of), torch.cat(coefficients_of, 1), torch.cat(rows_of))
     location.season.copy_(season)
