@@ -200,9 +200,10 @@ def calendar_conflict(dates: Dates, calendar: str | None) -> str:
     if len(dates) < MIN_DATES:
         return ""
     trading_days = trading_calendar(None, calendar)
+    recent = dates[np.searchsorted(dates, dates[-1] - FIVE_YEARS) :]
     days = np.arange(max(dates[0], dates[-1] - FIVE_YEARS), dates[-1] + DAY)
     closed = days[np.is_busday(days) & ~np.is_busday(days, busdaycal=trading_days)]
-    traded = closed[np.isin(closed, dates)]
+    traded = closed[np.isin(closed, recent)]
     if len(closed) < MIN_HOLIDAYS or len(traded) <= len(closed) / 2:
         return ""
     return f"prices on {len(traded)} of the last {len(closed)} holidays of {calendar or SPOT}, such as {traded[-1]}"

@@ -96,15 +96,15 @@ def _find_names(table: Table, columns: list[int], rows: np.ndarray, options: Rea
         raise DataError(
             f"{table.header}: expected a row for each symbol in {options.symbol!r}; got {got!r} twice or empty"
         )
-    found = []
+    matches = []
     for n in columns:
         texts = [table.columns[n].texts[row] for row in rows]
         if all(texts) and len(set(texts)) == len(texts) and any(re.search(r"[^\W\d_]", text) for text in texts):
-            found.append((key(table.names[n]) not in (*CODES, *SYMBOLS, *OTHER_SYMBOLS), sum(map(len, texts)), n))
-    if not found:
+            matches.append((key(table.names[n]) not in (*CODES, *SYMBOLS, *OTHER_SYMBOLS), sum(map(len, texts)), n))
+    if not matches:
         got = ", ".join(table.names[n] or "''" for n in columns) or "none"
         raise DataError(
             f"{table.header}: expected a column of names beside the dates in the header, different in every row; got "
             f"{got}; leave one row for each series, or name the column with --symbol NAME (symbol=)"
         )
-    return min(found)[2]
+    return min(matches)[2]
