@@ -3,7 +3,7 @@
 import pytest
 
 from torchcommodity import data
-from torchcommodity.data._sources.tables.encodings import decode
+from torchcommodity.data._sources.tables.delimited import decode
 from torchcommodity.data._sources.tables.table import Origin
 
 ROWS = "\n2024-03-04,3771,3782,3755,3761,1203344\n2024-03-05,3760,3768,3740,3744,1100234\n"  # RB0 of Shanghai

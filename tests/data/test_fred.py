@@ -4,7 +4,7 @@ import pytest
 from publisher_server import HTML, response, serving
 
 from torchcommodity import data
-from torchcommodity.data._sources.http import MAX_PAUSE, _retry
+from torchcommodity.data._sources.locations import MAX_PAUSE, _retry
 
 
 def test_fred_reads_the_published_format(http):

@@ -44,30 +44,30 @@ if TYPE_CHECKING:
     from torchcommodity.data._core.horizons import horizon_name as horizon_name
     from torchcommodity.data._core.horizons import horizon_rows as horizon_rows
     from torchcommodity.data._core.panel import Panel as Panel
+    from torchcommodity.data._core.panel_fields import MIN_RANGE_SHARE as MIN_RANGE_SHARE
+    from torchcommodity.data._core.panel_fields import bar_columns as bar_columns
+    from torchcommodity.data._core.panel_fields import range_findings as range_findings
+    from torchcommodity.data._core.panel_fields import range_share as range_share
+    from torchcommodity.data._core.panel_fields import usable_ranges as usable_ranges
     from torchcommodity.data._core.prices import MIN_CHANGES as MIN_CHANGES
     from torchcommodity.data._core.prices import expected_range as expected_range
     from torchcommodity.data._core.prices import overflows as overflows
     from torchcommodity.data._core.provenance import NOT_STATED as NOT_STATED
+    from torchcommodity.data._core.provenance import SYNTHETIC as SYNTHETIC
     from torchcommodity.data._core.provenance import Provenance as Provenance
+    from torchcommodity.data._core.provenance import SyntheticTensor as SyntheticTensor
+    from torchcommodity.data._core.provenance import check_not_synthetic as check_not_synthetic
     from torchcommodity.data._core.provenance import equity_indices as equity_indices
+    from torchcommodity.data._core.provenance import is_synthetic as is_synthetic
     from torchcommodity.data._core.provenance import printable as printable
     from torchcommodity.data._core.provenance import symbol_problem as symbol_problem
+    from torchcommodity.data._core.provenance import synthetic_symbol as synthetic_symbol
     from torchcommodity.data._core.provenance import utc_now as utc_now
-    from torchcommodity.data._core.ranges import MIN_RANGE_SHARE as MIN_RANGE_SHARE
-    from torchcommodity.data._core.ranges import bar_columns as bar_columns
-    from torchcommodity.data._core.ranges import range_findings as range_findings
-    from torchcommodity.data._core.ranges import range_share as range_share
-    from torchcommodity.data._core.ranges import usable_ranges as usable_ranges
     from torchcommodity.data._core.rolls import roll_days as roll_days
     from torchcommodity.data._core.rolls import roll_months as roll_months
     from torchcommodity.data._core.splits import Split as Split
     from torchcommodity.data._core.splits import hold_out as hold_out
     from torchcommodity.data._core.splits import walk_forward as walk_forward
-    from torchcommodity.data._core.synthetic import SYNTHETIC as SYNTHETIC
-    from torchcommodity.data._core.synthetic import SyntheticTensor as SyntheticTensor
-    from torchcommodity.data._core.synthetic import check_not_synthetic as check_not_synthetic
-    from torchcommodity.data._core.synthetic import is_synthetic as is_synthetic
-    from torchcommodity.data._core.synthetic import synthetic_symbol as synthetic_symbol
     from torchcommodity.data._core.targets import target_rows as target_rows
     from torchcommodity.data._core.targets import targets as targets
     from torchcommodity.data._core.windows import Window as Window
@@ -77,12 +77,12 @@ if TYPE_CHECKING:
     from torchcommodity.data._covariates.covariates import CovariateCheck as CovariateCheck
     from torchcommodity.data._covariates.covariates import Covariates as Covariates
     from torchcommodity.data._covariates.covariates import KnownValues as KnownValues
+    from torchcommodity.data._quality.inspect import accept_findings as accept_findings
+    from torchcommodity.data._quality.inspect import check_doubts as check_doubts
+    from torchcommodity.data._quality.inspect import check_publishers as check_publishers
     from torchcommodity.data._quality.inspect import inspect as inspect
     from torchcommodity.data._quality.inspect import inspect_prices as inspect_prices
-    from torchcommodity.data._quality.strict import accept_findings as accept_findings
-    from torchcommodity.data._quality.strict import check_doubts as check_doubts
-    from torchcommodity.data._quality.strict import check_publishers as check_publishers
-    from torchcommodity.data._quality.strict import is_strict as is_strict
+    from torchcommodity.data._quality.inspect import is_strict as is_strict
     from torchcommodity.data._quality.training import PriceStatistics as PriceStatistics
     from torchcommodity.data._quality.training import compare_with_training as compare_with_training
     from torchcommodity.data._quality.training import price_statistics as price_statistics
@@ -91,23 +91,25 @@ if TYPE_CHECKING:
     from torchcommodity.data._read import read as read
     from torchcommodity.data._read import read_curve as read_curve
     from torchcommodity.data._read import to_panel as to_panel
-    from torchcommodity.data._sources.bars import Bars as Bars
-    from torchcommodity.data._sources.bars import read_bars as read_bars
+    from torchcommodity.data._sources.build import Bars as Bars
+    from torchcommodity.data._sources.build import read_bars as read_bars
     from torchcommodity.data._sources.embedded import embedded as embedded
     from torchcommodity.data._sources.embedded import embedded_symbols as embedded_symbols
     from torchcommodity.data._sources.embedded import product_name as product_name
+    from torchcommodity.data._sources.files import TableName as TableName
     from torchcommodity.data._sources.files import cache_dir as cache_dir
+    from torchcommodity.data._sources.files import check_output as check_output
+    from torchcommodity.data._sources.files import parse_table_name as parse_table_name
+    from torchcommodity.data._sources.files import protect_inputs as protect_inputs
     from torchcommodity.data._sources.files import store_path as store_path
     from torchcommodity.data._sources.files import write_atomic as write_atomic
     from torchcommodity.data._sources.files import write_files_atomic as write_files_atomic
     from torchcommodity.data._sources.formats import FORMATS as FORMATS
     from torchcommodity.data._sources.formats import Format as Format
-    from torchcommodity.data._sources.http import Http as Http
+    from torchcommodity.data._sources.locations import Http as Http
     from torchcommodity.data._sources.locations import local_copy as local_copy
     from torchcommodity.data._sources.locations import public_address as public_address
     from torchcommodity.data._sources.long_format import LongFormat as LongFormat
-    from torchcommodity.data._sources.outputs import check_output as check_output
-    from torchcommodity.data._sources.outputs import protect_inputs as protect_inputs
     from torchcommodity.data._sources.publishers import eia as eia
     from torchcommodity.data._sources.publishers import eia_curve as eia_curve
     from torchcommodity.data._sources.publishers import fred as fred
@@ -116,8 +118,6 @@ if TYPE_CHECKING:
     from torchcommodity.data._sources.quantiles import read_quantiles as read_quantiles
     from torchcommodity.data._sources.read_arguments import ReadArguments as ReadArguments
     from torchcommodity.data._sources.read_arguments import TableArguments as TableArguments
-    from torchcommodity.data._sources.table_name import TableName as TableName
-    from torchcommodity.data._sources.table_name import parse_table_name as parse_table_name
     from torchcommodity.data._sources.write import frame_to_csv as frame_to_csv
     from torchcommodity.data._sources.write import quote_spreadsheet_cell as quote_spreadsheet_cell
     from torchcommodity.data._sources.write import write as write
@@ -149,36 +149,59 @@ _MODULES = {
     ],
     "_core.contracts": ["CONTRACTS", "Contract", "business_calendar", "find_product", "get_contract"],
     "_core.curve": ["Curve"],
-    "_core.errors": ["TREATMENTS", "DataError", "DataWarning", "Finding", "summarize_findings", "summarize_names"],
-    "_core.horizons": ["Horizon", "horizon_code", "horizon_index", "horizon_name", "horizon_rows"],
     "_core.date_checks": ["check_daily", "check_frequency", "check_not_future"],
+    "_core.errors": ["DataError", "DataWarning", "Finding", "TREATMENTS", "summarize_findings", "summarize_names"],
+    "_core.horizons": ["Horizon", "horizon_code", "horizon_index", "horizon_name", "horizon_rows"],
     "_core.panel": ["Panel"],
+    "_core.panel_fields": ["MIN_RANGE_SHARE", "bar_columns", "range_findings", "range_share", "usable_ranges"],
     "_core.prices": ["MIN_CHANGES", "expected_range", "overflows"],
-    "_core.provenance": ["NOT_STATED", "Provenance", "equity_indices", "printable", "symbol_problem", "utc_now"],
-    "_core.ranges": ["MIN_RANGE_SHARE", "bar_columns", "range_findings", "range_share", "usable_ranges"],
+    "_core.provenance": [
+        "NOT_STATED",
+        "Provenance",
+        "SYNTHETIC",
+        "SyntheticTensor",
+        "check_not_synthetic",
+        "equity_indices",
+        "is_synthetic",
+        "printable",
+        "symbol_problem",
+        "synthetic_symbol",
+        "utc_now",
+    ],
     "_core.rolls": ["roll_days", "roll_months"],
     "_core.splits": ["Split", "hold_out", "walk_forward"],
-    "_core.synthetic": ["SYNTHETIC", "SyntheticTensor", "check_not_synthetic", "is_synthetic", "synthetic_symbol"],
     "_core.targets": ["target_rows", "targets"],
     "_core.windows": ["Window", "WindowDataset"],
     "_covariates.covariate": ["Covariate", "CovariateSpec"],
     "_covariates.covariates": ["CovariateCheck", "Covariates", "KnownValues"],
-    "_quality.inspect": ["inspect", "inspect_prices"],
-    "_quality.strict": ["accept_findings", "check_doubts", "check_publishers", "is_strict"],
+    "_quality.inspect": [
+        "accept_findings",
+        "check_doubts",
+        "check_publishers",
+        "inspect",
+        "inspect_prices",
+        "is_strict",
+    ],
     "_quality.training": ["PriceStatistics", "compare_with_training", "price_statistics"],
     "_read": ["add_curve", "add_references", "read", "read_curve", "to_panel"],
-    "_sources.bars": ["Bars", "read_bars"],
+    "_sources.build": ["Bars", "read_bars"],
     "_sources.embedded": ["embedded", "embedded_symbols", "product_name"],
-    "_sources.files": ["cache_dir", "store_path", "write_atomic", "write_files_atomic"],
+    "_sources.files": [
+        "TableName",
+        "cache_dir",
+        "check_output",
+        "parse_table_name",
+        "protect_inputs",
+        "store_path",
+        "write_atomic",
+        "write_files_atomic",
+    ],
     "_sources.formats": ["FORMATS", "Format"],
-    "_sources.http": ["Http"],
+    "_sources.locations": ["Http", "local_copy", "public_address"],
     "_sources.long_format": ["LongFormat"],
-    "_sources.locations": ["local_copy", "public_address"],
-    "_sources.outputs": ["check_output", "protect_inputs"],
     "_sources.publishers": ["eia", "eia_curve", "fred"],
     "_sources.quantiles": ["QuantileTable", "QuantileUnit", "read_quantiles"],
     "_sources.read_arguments": ["ReadArguments", "TableArguments"],
-    "_sources.table_name": ["TableName", "parse_table_name"],
     "_sources.write": ["frame_to_csv", "quote_spreadsheet_cell", "write"],
     "_store.rows": ["Vintage"],
     "_store.store": ["Store", "StoreEntry"],

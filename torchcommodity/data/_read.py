@@ -19,16 +19,14 @@ import torch
 from typing_extensions import Unpack
 
 from torchcommodity._choices import Adjustment
-from torchcommodity.data._contracts.contract_panel import panel_of_contracts
-from torchcommodity.data._contracts.contract_prices import ContractPrices
+from torchcommodity.data._contracts.contract_prices import ContractPrices, panel_of_contracts
 from torchcommodity.data._core.contracts import CONTRACTS
 from torchcommodity.data._core.curve import Curve
 from torchcommodity.data._core.errors import DataError, summarize_names
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.provenance import NOT_STATED, Provenance, check_several, drop_origin_findings
-from torchcommodity.data._quality.strict import accept_findings, check_doubts, is_strict
-from torchcommodity.data._sources.bars import Bars, add_bars, panel_of_bars
-from torchcommodity.data._sources.build import apply_records, assemble, build_grid
+from torchcommodity.data._quality.inspect import accept_findings, check_doubts, is_strict
+from torchcommodity.data._sources.build import Bars, add_bars, apply_records, assemble, build_grid, panel_of_bars
 from torchcommodity.data._sources.embedded import embedded, embedded_symbols
 from torchcommodity.data._sources.publishers import eia, eia_curve, fred
 from torchcommodity.data._sources.read_arguments import ReadArguments, ReadOptions, unpack_keywords

@@ -21,20 +21,21 @@ from torchcommodity.data._core.curve import (
 )
 from torchcommodity.data._core.errors import DataError, Finding, summarize_names
 from torchcommodity.data._core.panel_fields import (
+    TableLayout,
+    align_references,
+    check_bars,
     check_contracts,
+    check_references,
     check_shape,
     check_values,
     is_generated,
+    panel_frame,
     same_months,
     same_values,
 )
-from torchcommodity.data._core.panel_frame import TableLayout, panel_frame
 from torchcommodity.data._core.prices import Months
-from torchcommodity.data._core.provenance import Provenance, check_names, check_several
-from torchcommodity.data._core.ranges import check_bars
-from torchcommodity.data._core.references import align_references, check_references
+from torchcommodity.data._core.provenance import Provenance, SyntheticTensor, check_names, check_several, is_synthetic
 from torchcommodity.data._core.rolls import check_deliveries, column_roll_months, move_to_prices
-from torchcommodity.data._core.synthetic import SyntheticTensor, is_synthetic
 from torchcommodity.opkit import MetadataTensor
 
 if TYPE_CHECKING:

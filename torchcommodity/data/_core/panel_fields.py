@@ -1,13 +1,26 @@
-"""What the fields of a panel must be, and when they are equal."""
+"""What the fields of a panel must be: prices, bars and references; and its table as a pandas DataFrame."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import torch
+from torch import Tensor
 
+from torchcommodity._extras import extra
 from torchcommodity.data._core.contracts import get_contract
-from torchcommodity.data._core.errors import DataError
+from torchcommodity.data._core.errors import DataError, Finding, make_finding, summarize_names
 from torchcommodity.data._core.prices import Dates, expected_range, overflows
-from torchcommodity.data._core.provenance import Provenance
-from torchcommodity.data._core.synthetic import SYNTHETIC, is_synthetic
+from torchcommodity.data._core.provenance import SYNTHETIC, Provenance, is_synthetic
+from torchcommodity.opkit import MetadataTensor
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from torchcommodity.data._core.panel import Panel
+
+MIN_RANGE_SHARE = 0.5  # of the rows of a symbol; with fewer usable ranges its closes alone are used
+TableLayout = Literal["wide", "long"]
 
 
 def check_contracts(contracts: tuple[str | None, ...], symbols: tuple[str, ...]) -> None:
@@ -82,3 +95,120 @@ def same_months(x: Dates | None, y: Dates | None) -> bool:
     if x is None or y is None:
         return x is y
     return np.array_equal(x.astype(np.int64), y.astype(np.int64))
+
+
+def usable_ranges(closes: Tensor, bars: Tensor) -> Tensor:  # (..., T, N), (..., T, N, 3) -> (..., T, N) bool
+    """Rows with a range: open, high, low and close are positive, and the high is above the low.
+
+    A close or open outside the range is no error: a settlement often is. The range then reaches up to it.
+
+    >>> closes = torch.tensor([[70.4], [72.7], [73.1]])
+    >>> bars = torch.tensor([[[71.7, 73.6, 70.1]], [[72.7, 72.7, 72.7]], [[73.0, 74.0, 0.0]]])  # open, high, low
+    >>> usable_ranges(closes, bars)[:, 0]
+    tensor([ True, False, False])
+    """
+    positive = ((bars > 0) & (bars < torch.inf)).all(-1) & (closes > 0) & (closes < torch.inf)
+    return positive & (bars[..., 1] > bars[..., 2])
+
+
+def range_share(closes: Tensor, bars: Tensor) -> Tensor:  # (T, N), (T, N, 3) -> (N,)
+    """Share of the rows with a positive close that have a usable range; zero without any."""
+    usable = usable_ranges(closes, bars).sum(0)
+    return usable / (closes > 0).sum(0).clamp(min=1)
+
+
+def bar_columns(symbols: Sequence[str]) -> tuple[str, ...]:
+    """Names of the columns of open, high and low in a table that has a column for each symbol.
+
+    >>> bar_columns(["WTI"])
+    ('WTI open', 'WTI high', 'WTI low')
+    """
+    return tuple(f"{symbol} {field}" for symbol in symbols for field in ("open", "high", "low"))
+
+
+def check_bars(bars: Tensor, closes: Tensor, dates: Dates, symbols: Sequence[str]) -> Tensor:  # (T, N, 3) float64
+    """The bars without metadata.
+
+    Raises:
+        DataError: another shape, or a price that overflows.
+    """
+    values = torch.as_tensor(bars, dtype=torch.float64).as_subclass(Tensor)
+    if values.shape != (*closes.shape, 3):
+        rule = f"(T, N, 3) = {(*closes.shape, 3)}: open, high, low"
+        raise DataError(f"panel: expected bars of shape {rule}; got {tuple(values.shape)}")
+    if (wrong := overflows(values).nonzero()).numel():
+        row, n, field = wrong[0].tolist()
+        where = f"as {('open', 'high', 'low')[field]} of {symbols[n]!r} on {dates[row]}"
+        raise DataError(f"panel: expected {expected_range(values[row, n, field].item())} {where}")
+    return values
+
+
+def range_findings(closes: Tensor, bars: Tensor, dates: Dates, symbols: Sequence[str]) -> Iterator[Finding]:
+    """A finding for each symbol with ranges that are not usable; one for each whose closes alone are used."""
+    usable, shares = usable_ranges(closes, bars), range_share(closes, bars).tolist()
+    wrong = (closes > 0) & bars.isfinite().all(-1) & ~usable
+    for n, symbol in enumerate(symbols):
+        if rows := wrong[:, n].nonzero()[:, 0].tolist():
+            prices = "open {:g}, high {:g}, low {:g}".format(*bars[rows[0], n].tolist())
+            reason = "the high must be above the low" if (bars[rows[0], n] > 0).all() else "prices must be positive"
+            yield make_finding("bad range", symbol, dates[rows[0]], value=f"{prices}; {reason}", count=len(rows))
+        if shares[n] < MIN_RANGE_SHARE:
+            count, total = int(usable[:, n].sum()), int((closes[:, n] > 0).sum())
+            value = f"{count:,} of {total:,} rows with a usable range"
+            yield make_finding("few ranges", symbol, value=value)
+
+
+def check_references(references: "Panel", dates: Dates, symbols: Sequence[str]) -> None:
+    """Raise DataError unless the references are on the same dates, and symbols of their own."""
+    if both := [symbol for symbol in references.symbols if symbol in symbols]:
+        raise DataError(f"panel: expected references other than its symbols; got {summarize_names(both)}")
+    if not np.array_equal(references.dates, dates):
+        raise DataError("panel: expected references on the dates of the panel; got others; see with_references")
+
+
+def align_references(references: "Panel", panel: "Panel") -> "Panel":
+    """The references of a panel and those of the other panel that it lacks, on its dates; NaN where there is no row.
+
+    They are prices and no more: without contracts, curve and references of their own.
+    """
+    before = panel.references
+    known = {*panel.symbols, *(() if before is None else before.symbols)}
+    names = [symbol for symbol in references.symbols if symbol not in known]
+    rows = np.searchsorted(references.dates, panel.dates).clip(max=len(references) - 1)
+    shared = references.dates[rows] == panel.dates
+    if not names and before is not None:
+        return before
+    if not names or not shared.any():
+        spans = f"{references.dates[0]} to {references.dates[-1]} for {panel.dates[0]} to {panel.dates[-1]}"
+        got = f"the symbols {summarize_names(references.symbols)}" if shared.any() else spans
+        raise DataError(f"references: expected further symbols on dates of the panel; got {got}")
+    others = references.select(names)
+    values = others.values.plain()[torch.from_numpy(rows)].where(torch.from_numpy(shared)[:, None], torch.nan)
+    units, provenance = others.units, others.provenance
+    if before is not None:
+        values = torch.cat([before.values.plain(), values], 1)
+        names, units, provenance = [*before.symbols, *names], before.units + units, before.provenance + provenance
+    return type(panel)(MetadataTensor(values), panel.dates, tuple(names), units, provenance)
+
+
+def panel_frame(panel: "Panel", layout: TableLayout) -> "pd.DataFrame":
+    """The table of `Panel.to_pandas`, a copy."""
+    with extra("forecast"):
+        import pandas as pd
+
+    if layout not in ("wide", "long"):
+        raise ValueError(f"to_pandas: layout must be wide or long; got {layout!r}")
+    prices = panel.values.plain().detach().numpy().copy()
+    if layout == "wide":
+        index = pd.DatetimeIndex(panel.dates, name="date")
+        frame: pd.DataFrame = pd.DataFrame(prices, index=index, columns=list(panel.symbols))
+    else:
+        T, N = prices.shape
+        columns = {
+            "date": pd.DatetimeIndex(np.tile(panel.dates, N)),
+            "symbol": np.repeat(np.array(panel.symbols, dtype=object), T),
+            "price": prices.T.ravel(),
+            "unit": np.repeat(np.array(panel.units, dtype=object), T),
+        }
+        frame = pd.DataFrame(columns)
+    return frame

@@ -1,22 +1,123 @@
-"""What comes with prices: symbols, units and provenance, and which texts of untrusted sources are accepted."""
+"""Origin of prices: symbols, units and provenance, accepted texts of untrusted sources, marks of generated prices."""
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import astuple, dataclass, fields
 from datetime import datetime, timezone
+from typing import Any
+
+import torch
 
 from torchcommodity.data._core.errors import DataError, Finding
+from torchcommodity.opkit import MetadataTensor
+from torchcommodity.opkit.arguments import current_operation
 
+SYNTHETIC = "synthetic"
+PREFIX = f"{SYNTHETIC}:"
 MAX_NAME = 128  # characters of a symbol or unit
 MAX_TEXT = 2_000  # characters of a publisher, license, location or series
 FORMULA_STARTS = ("=", "+", "-", "@")
-
 _USUAL = re.compile(r"\^?[A-Za-z0-9][A-Za-z0-9 ^=&._-]{0,60}(?<! )")  # nearly all symbols: one look instead of nine
 # letters and marks without a glyph, which str.isprintable accepts: two names with and without them look the same
 _INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
+NAMES = """
+    SPX SP500 GSPC INX NDX NASDAQ NASDAQ100 NASDAQCOM IXIC DJI DJIA RUT RUSSELL2000 DAX GDAXI CAC40 FCHI FTSE FTSE100
+    UKX SX5E STOXX50 STOXX50E EUROSTOXX50 N225 NKY NIKKEI NIKKEI225 TOPIX HSI HANGSENG KOSPI ASX200 AXJO SENSEX NIFTY
+    NIFTY50 IBOV BVSP MSCIWORLD
+"""
+INDICES = frozenset(NAMES.split())
+FUTURES = frozenset({"ES=F", "NQ=F", "YM=F", "RTY=F"})  # Yahoo's symbols; the letters alone may be anything
+NOT_STATED = "not stated"
+
+
+class SyntheticTensor(MetadataTensor):
+    """A tensor of generated values; results of torch functions that involve it are SyntheticTensors too.
+
+    Only leaving torch (`.numpy()`, `.tolist()`) or `.plain()` removes the marker. Writing synthetic values into an
+    ordinary tensor raises an error.
+
+    Args:
+        data: anything `torch.as_tensor` accepts, of any shape.
+        metadata: any values, by name.
+
+    Raises:
+        ValueError: generated values are written into an ordinary tensor.
+
+    >>> import torch
+    >>> mean = torch.tensor([0.01, -0.02]) + SyntheticTensor([0.00, 0.01])
+    >>> type(mean[:1].clone()).__name__
+    'SyntheticTensor'
+    """
+
+    @classmethod
+    def __torch_function__(
+        cls,
+        func: Callable[..., Any],
+        types: Iterable[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        outputs = [args[0]] if args and _is_inplace(func) else []
+        outputs += [out for out in [(kwargs or {}).get("out")] if out is not None]
+        if any(isinstance(x, torch.Tensor) and not isinstance(x, SyntheticTensor) for x in outputs):
+            raise ValueError(
+                f"{func.__name__}: expected to write synthetic values into a SyntheticTensor; got a tensor of real ones"
+            )
+        return super().__torch_function__(func, types, args, kwargs)
+
+
+def synthetic_symbol(symbol: str) -> str:
+    """Symbol of the generated prices of `symbol` in tables.
+
+    >>> synthetic_symbol("WTI"), synthetic_symbol("synthetic:WTI")
+    ('synthetic:WTI', 'synthetic:WTI')
+    """
+    return symbol if symbol.startswith(PREFIX) else PREFIX + symbol
+
+
+def is_synthetic(value: Any) -> bool:
+    """Whether a tensor, symbol, panel, DataFrame or set of scenarios is or contains generated data.
+
+    >>> from torchcommodity import data
+    >>> is_synthetic(data.embedded()), is_synthetic("synthetic:WTI"), is_synthetic(SyntheticTensor([0.01]))
+    (False, True, True)
+    """
+    if isinstance(value, str):
+        return value.startswith(PREFIX)
+    if isinstance(value, torch.Tensor):
+        return isinstance(value, SyntheticTensor)
+    if hasattr(value, "columns"):
+        return any(is_synthetic(str(name)) for name in value.columns)
+    return bool(getattr(value, "synthetic", False))
+
+
+def check_not_synthetic(*values: Any) -> None:
+    """Check that prices are real: training and scoring reject generated prices.
+
+    The error names the function that checks its arguments, see `opkit.arguments.operation`.
+
+    Raises:
+        ValueError: one of `values` is synthetic.
+
+    >>> from torchcommodity.opkit.arguments import operation
+    >>> with operation("fit"):
+    ...     check_not_synthetic(SyntheticTensor([0.01]))
+    Traceback (most recent call last):
+    ...
+    ValueError: fit: expected real prices; got synthetic ones, which training and scoring do not accept
+    """
+    if any(is_synthetic(value) for value in values):
+        got = "synthetic ones, which training and scoring do not accept"
+        raise ValueError(f"{current_operation('check_not_synthetic')}: expected real prices; got {got}")
+
+
+def _is_inplace(func: Callable[..., Any]) -> bool:
+    name = getattr(func, "__name__", "")
+    inplace = name.endswith("_") and not name.endswith("__")
+    return inplace or name == "__setitem__" or (name.startswith("__i") and name not in ("__index__", "__invert__"))
 
 
 def check_several(operation: str, symbols: object) -> None:
@@ -102,15 +203,6 @@ def printable(text: str) -> str:
     return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
-NAMES = """
-    SPX SP500 GSPC INX NDX NASDAQ NASDAQ100 NASDAQCOM IXIC DJI DJIA RUT RUSSELL2000 DAX GDAXI CAC40 FCHI FTSE FTSE100
-    UKX SX5E STOXX50 STOXX50E EUROSTOXX50 N225 NKY NIKKEI NIKKEI225 TOPIX HSI HANGSENG KOSPI ASX200 AXJO SENSEX NIFTY
-    NIFTY50 IBOV BVSP MSCIWORLD
-"""
-INDICES = frozenset(NAMES.split())
-FUTURES = frozenset({"ES=F", "NQ=F", "YM=F", "RTY=F"})  # Yahoo's symbols; the letters alone may be anything
-
-
 def equity_indices(symbols: Iterable[str]) -> tuple[str, ...]:
     """The symbols that are named like equity indices, whatever their case and punctuation.
 
@@ -118,9 +210,6 @@ def equity_indices(symbols: Iterable[str]) -> tuple[str, ...]:
     ('^GSPC', 'S&P 500', 'ES=F')
     """
     return tuple(s for s in symbols if s.upper() in FUTURES or "".join(filter(str.isalnum, s)).upper() in INDICES)
-
-
-NOT_STATED = "not stated"
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from torchcommodity.data._core.calendar import row_calendar
 from torchcommodity.data._core.horizons import Horizon, horizon_rows
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.prices import Dates
-from torchcommodity.data._core.synthetic import check_not_synthetic
+from torchcommodity.data._core.provenance import check_not_synthetic
 from torchcommodity.data._core.targets import target_rows, targets
 from torchcommodity.opkit import MetadataTensor
 from torchcommodity.opkit.arguments import check_integer, operation, raise_invalid

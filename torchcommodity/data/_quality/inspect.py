@@ -1,21 +1,51 @@
-"""Data-quality checks of a panel; each finding has a date and a value. Prices are never changed."""
+"""Data-quality checks of a panel, and what a fit says of doubtful prices: a warning, or in strict mode an error."""
 
+import os
 import re
+import sys
 import unicodedata
-from collections.abc import Iterator, Sequence
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
 from torchcommodity.data._core.calendar import Frequency, infer_frequency
 from torchcommodity.data._core.contracts import find_product
-from torchcommodity.data._core.errors import Finding, condense, make_finding
+from torchcommodity.data._core.errors import (
+    TREATMENTS,
+    DataError,
+    DataWarning,
+    Finding,
+    condense,
+    make_finding,
+    summarize_names,
+)
 from torchcommodity.data._core.panel import Panel
+from torchcommodity.data._core.panel_fields import is_generated
 from torchcommodity.data._core.prices import MIN_CHANGES, Array
+from torchcommodity.data._core.provenance import NOT_STATED, check_several
 from torchcommodity.data._quality.prices import StackedPrices, price_findings
 from torchcommodity.data._quality.training import PriceStatistics, training_findings
+from torchcommodity.opkit.arguments import current_operation
 
 YAHOO = re.compile(r"(?P<root>[A-Z0-9]{1,4})=F")
+OLD = 183  # days from the last price to the day of retrieval
+MONTHS = 60  # least number of months for an autocorrelation
+AVERAGES = 0.2  # first autocorrelation; averages of months have 0.25, prices at month ends 0
+LOOKALIKES = str.maketrans(  # Greek and Cyrillic letters that look like Latin ones, in lower case
+    "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0455\u0458\u043a\u043c\u0442\u043d\u0432\u03bf\u03b1\u03c1\u03c5\u03ba\u03bd\u03b9\u03c4\u03b7\u03b2",
+    "aeopcyxisjkmthboapykvitnb",
+)
+# positive prices that a default fit needs: its warm-up, twice its longest horizon, and one
+FIT_PRICES = {"daily": 505, "weekly": 157, "monthly": 49}
+STRICT = "TORCHCOMMODITY_STRICT"  # environment variable
+ACCEPTED = "accepted"
+ORIGIN = "origin not stated"
+SHIPPED = "torchcommodity/data/open_prices/"  # location of the embedded prices, whose findings are known
 
 
 def vendor_rolls(panel: Panel) -> Iterator[Finding]:
@@ -27,15 +57,6 @@ def vendor_rolls(panel: Panel) -> Iterator[Finding]:
         hint = f"; --contracts {symbol}={product} assumes the exchange's expiry" if product else ""
         value = f"Yahoo's front month, not adjusted; it rolls on or near expiry by a rule that is not published{hint}"
         yield make_finding("vendor rolls", symbol, value=value)
-
-
-OLD = 183  # days from the last price to the day of retrieval
-MONTHS = 60  # least number of months for an autocorrelation
-AVERAGES = 0.2  # first autocorrelation; averages of months have 0.25, prices at month ends 0
-LOOKALIKES = str.maketrans(  # Greek and Cyrillic letters that look like Latin ones, in lower case
-    "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0455\u0458\u043a\u043c\u0442\u043d\u0432\u03bf\u03b1\u03c1\u03c5\u03ba\u03bd\u03b9\u03c4\u03b7\u03b2",
-    "aeopcyxisjkmthboapykvitnb",
-)
 
 
 def panel_findings(panel: Panel, prices: Array) -> Iterator[Finding]:
@@ -80,10 +101,6 @@ def _look(symbol: str) -> str:
         return "".join(symbol.lower().split())
     text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", symbol).casefold())
     return "".join(text.translate(LOOKALIKES).split())
-
-
-# positive prices that a default fit needs: its warm-up, twice its longest horizon, and one
-FIT_PRICES = {"daily": 505, "weekly": 157, "monthly": 49}
 
 
 def inspect(panel: Panel, lines: Array | None = None) -> tuple[Finding, ...]:
@@ -189,3 +206,97 @@ def inspect_prices(
     lines = np.broadcast_to(0, prices.shape)
     findings = [*price_findings(prices, dates, symbols, frequency, lines, stacked)]
     return condense([*findings, *training_findings(prices, dates, symbols, stacked, training)])
+
+
+def accept_findings(panel: Panel, kinds: Iterable[str]) -> Panel:
+    """The panel with its findings of some kinds accepted: somebody looked at them, and the prices are right.
+
+    They stay among the findings, and neither a warning nor strict mode counts them.
+
+    Args:
+        panel: prices.
+        kinds: of `Finding.kind`, such as "gap" and "stale".
+
+    Raises:
+        DataError: an unknown kind.
+
+    >>> from torchcommodity import data
+    >>> print(*accept_findings(data.embedded(["WTI"]), ["nonpositive"]).findings)
+    nonpositive WTI 2020-04-20: -36.98 (accepted)
+    """
+    check_several("accept_findings", kinds)
+    kinds = set(kinds)
+    if unknown := sorted(kinds - {*TREATMENTS}):
+        known = summarize_names(sorted({finding.kind for finding in panel.findings}), limit=20)
+        raise DataError(f"accept: expected kinds of findings, such as {known or 'gap'}; got {summarize_names(unknown)}")
+    findings = (replace(f, treatment=ACCEPTED) if f.kind in kinds else f for f in panel.findings)
+    return replace(panel, findings=tuple(findings))
+
+
+def check_doubts(panel: Panel, strict: bool | None = None) -> None:
+    """Warn of prices of unstated origin and of findings that were not accepted; in strict mode refuse them.
+
+    Args:
+        panel: prices. The embedded ones give no warning: their findings are known.
+        strict: whether doubtful and generated prices are an error; None: if the environment variable
+            `TORCHCOMMODITY_STRICT` is set to anything but 0.
+
+    Raises:
+        DataError: strict mode, and prices without a publisher, of a generated origin, or with a finding that was not
+            accepted.
+
+    >>> from torchcommodity import data
+    >>> check_doubts(data.embedded(["WTI"]), strict=True)
+    Traceback (most recent call last):
+    torchcommodity.data.DataError: strict: expected prices without findings but accepted ones; got 1 nonpositive
+    """
+    generated = [symbol for symbol, record in zip(panel.symbols, panel.provenance) if is_generated(symbol, record)]
+    unstated = [symbol for symbol, record in zip(panel.symbols, panel.provenance) if not record.is_stated]
+    open_findings = [f for f in panel.findings if f.treatment != ACCEPTED and f.kind != ORIGIN]
+    counts: Counter[str] = Counter()
+    for finding in open_findings:
+        counts[finding.kind] += finding.count
+    kinds = summarize_names([f"{count:,} {kind}" for kind, count in counts.most_common()], limit=5)
+    name = current_operation("strict")
+    if is_strict(strict):
+        if generated:
+            raise DataError(f"{name}: expected prices of a market; got generated ones of {summarize_names(generated)}")
+        if unstated:
+            rule = "expected prices with a publisher (publisher=, --publisher, or a column source)"
+            raise DataError(f"{name}: {rule}; got none for {summarize_names(unstated)}")
+        if counts:
+            raise DataError(f"{name}: expected prices without findings but accepted ones; got {kinds}")
+    elif (unstated or counts) and not all(record.location.startswith(SHIPPED) for record in panel.provenance):
+        origin = f"nobody states where the prices of {summarize_names(unstated)} come from" if unstated else ""
+        findings = f"findings: {kinds} (see Panel.findings)" if counts else ""
+        words = "; ".join(filter(None, (origin, findings)))
+        warnings.warn(f"{name}: {words}; strict=True refuses such prices", DataWarning, stacklevel=_caller())
+
+
+def check_publishers(name: str, sources: Iterable[Mapping[str, str]]) -> None:
+    """Raise a `DataError` if training prices have no publisher, as `Panel.sources` recorded them.
+
+    >>> from torchcommodity import data
+    >>> check_publishers("export", data.embedded().sources())
+    """
+    unstated = [source["symbol"] for source in sources if source["publisher"] == NOT_STATED]
+    if unstated:
+        rule = "strict mode expects a model of prices with a publisher"
+        raise DataError(f"{name}: {rule}; got none for {summarize_names(unstated)}")
+
+
+def is_strict(strict: bool | None) -> bool:
+    """The argument, or what the environment says.
+
+    >>> is_strict(True), is_strict(None)
+    (True, False)
+    """
+    return os.environ.get(STRICT, "0") not in ("", "0") if strict is None else strict
+
+
+def _caller() -> int:
+    """Level of the first frame outside of the package, for the function that calls this one."""
+    package, level, frame = str(Path(__file__).parents[2]), 0, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith((package, os.path.dirname(os.__file__))):
+        frame, level = frame.f_back, level + 1
+    return level + 1

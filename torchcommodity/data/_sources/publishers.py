@@ -20,7 +20,7 @@ from torchcommodity.data._core.provenance import Provenance
 from torchcommodity.data._sources.build import Grid, assemble, build_grid
 from torchcommodity.data._sources.columns.dates import parse_dates
 from torchcommodity.data._sources.columns.numbers import price_problem, to_number
-from torchcommodity.data._sources.http import Http, Response, get
+from torchcommodity.data._sources.locations import Http, Response, get
 from torchcommodity.data._sources.read_arguments import ReadOptions
 from torchcommodity.data._sources.roles import assign_roles
 from torchcommodity.data._sources.tables.delimited import read_delimited

@@ -44,7 +44,7 @@ from torchcommodity.data._sources.formats import (
     is_never_price,
     key,
 )
-from torchcommodity.data._sources.names import symbol_of_file
+from torchcommodity.data._sources.headers import symbol_of_file
 from torchcommodity.data._sources.read_arguments import ReadOptions
 from torchcommodity.data._sources.tables.table import Table
 

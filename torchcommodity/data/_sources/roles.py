@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 from torchcommodity.data._core.errors import DataError, summarize_names
 from torchcommodity.data._sources.evidence import plain_numbers
 from torchcommodity.data._sources.formats import BY_NAME, DATES, FORMATS, Format, get_format, is_bar, key
-from torchcommodity.data._sources.names import pick_field, read_header_rows, split_names
+from torchcommodity.data._sources.headers import pick_field, read_header_rows, split_names, turn_sideways
 from torchcommodity.data._sources.read_arguments import ReadOptions
 from torchcommodity.data._sources.role_finder import Layout, RoleFinder
-from torchcommodity.data._sources.sideways import turn_sideways
 from torchcommodity.data._sources.tables.table import Table
 
 

@@ -13,9 +13,8 @@ import numpy as np
 from torchcommodity._extras import extra
 from torchcommodity.data._core.errors import DataError
 from torchcommodity.data._core.panel import Panel
-from torchcommodity.data._sources.files import write_atomic
+from torchcommodity.data._sources.files import parse_table_name, write_atomic
 from torchcommodity.data._sources.locations import is_remote, public_address, write_object
-from torchcommodity.data._sources.table_name import parse_table_name
 from torchcommodity.data._sources.tables.frames import METADATA, PROVENANCE, SETTINGS
 
 with extra("forecast"):

@@ -14,7 +14,7 @@ from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.prices import Array
 from torchcommodity.data._core.provenance import Provenance
 from torchcommodity.data._quality.inspect import inspect
-from torchcommodity.data._sources.http import Http
+from torchcommodity.data._sources.locations import Http
 from torchcommodity.data._sources.publishers import eia, fred, is_eia, is_fred
 from torchcommodity.data._store.rows import Vintage
 from torchcommodity.data._store.store import Store
