@@ -83,6 +83,8 @@ if TYPE_CHECKING:
     from torchcommodity.data._quality.inspect import inspect as inspect
     from torchcommodity.data._quality.inspect import inspect_prices as inspect_prices
     from torchcommodity.data._quality.inspect import is_strict as is_strict
+    from torchcommodity.data._quality.price_forms import PriceForm as PriceForm
+    from torchcommodity.data._quality.price_forms import price_forms as price_forms
     from torchcommodity.data._quality.training import PriceStatistics as PriceStatistics
     from torchcommodity.data._quality.training import compare_with_training as compare_with_training
     from torchcommodity.data._quality.training import price_statistics as price_statistics
@@ -182,6 +184,7 @@ _MODULES = {
         "inspect_prices",
         "is_strict",
     ],
+    "_quality.price_forms": ["PriceForm", "price_forms"],
     "_quality.training": ["PriceStatistics", "compare_with_training", "price_statistics"],
     "_read": ["add_curve", "add_references", "read", "read_curve", "to_panel"],
     "_sources.build": ["Bars", "read_bars"],
