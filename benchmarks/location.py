@@ -1,4 +1,4 @@
-"""What related prices, the season and futures curves add to the forecast: the model with them against the one without.
+"""What related prices, the season, momentum and futures curves add: the model with them against the one without.
 
 python benchmarks/location.py                                          # embedded prices and random walks
 python benchmarks/location.py --futures FOLDER --page docs/results/location.md   # and the ten futures of futures.py
@@ -28,6 +28,7 @@ CURVE_OF = {
     "WTI": "CL", "BRENT": "BRN", "HENRY_HUB": "NG", "HEATING_OIL_NYH": "HO", "ULSD_NYH": "HO", "ULSD_USGC": "HO",
     "JET_FUEL_USGC": "HO", "CARB_DIESEL_LA": "HO", "GASOLINE_NYH": "RB", "GASOLINE_USGC": "RB", "RBOB_LA": "RB",
 }  # fmt: skip
+METALS = ("COPPER", "ALUMINUM", "LEAD", "TIN", "NICKEL", "ZINC", "GOLD", "PLATINUM")
 DAILY, MONTHLY = ((2000, 2016), (2017, 2025)), ((1990, 2009), (2010, 2025))  # years of choice, test years
 
 
@@ -47,6 +48,11 @@ def embedded_cases() -> Iterator[Case]:
     monthly = data.embedded(list(data.embedded_symbols("monthly")), frequency="monthly")
     yield Case("71 monthly prices", monthly, MONTHLY)
     yield Case("12 random walks", random_walks(daily), DAILY)
+
+
+def momentum_cases() -> Iterator[Case]:
+    for name, symbols in {"71 monthly prices": data.embedded_symbols("monthly"), "eight metals": METALS}.items():
+        yield Case(name, data.embedded(list(symbols), frequency="monthly"), MONTHLY)
 
 
 def futures_cases(folder: Path) -> Iterator[Case]:
@@ -121,11 +127,12 @@ def main() -> None:
     else:
         cases = [*embedded_cases(), *(futures_cases(options.futures) if options.futures else ())]
         tables = {name: [case for case in cases if case.panel.frequency == name] for name in ("daily", "monthly")}
+        tables["momentum"] = list(momentum_cases())
     for name, chosen in tables.items():
         frequency = chosen[0].panel.frequency
         horizons = FitConfig.for_frequency(frequency).model.har.horizons
         heads = ["prices", "origins", *(horizon_name(h, frequency) for h in horizons), "inside 90 %"]
-        table = [row for case in chosen for row in rows(case)]
+        table = [row for case in chosen for row in rows(case, "momentum" if name == "momentum" else "location")]
         text = f"{format_table(heads, table)}\n\n{environment(f'torch {torch.__version__}')}"
         print(text)
         if options.page:

@@ -15,7 +15,8 @@ from torchcommodity.opkit.arguments import operation
 if TYPE_CHECKING:
     import pandas as pd
 
-SEASON, ROLLS, LIMIT, CURVE = "season", "rolls and averaging", "limit", "slope of the futures curve"
+SEASON, MOMENTUM, ROLLS = "season", "momentum", "rolls and averaging"
+LIMIT, CURVE = "limit", "slope of the futures curve"
 ROWS_PER_YEAR: dict[Frequency, int] = {"daily": 252, "weekly": 52, "monthly": 12}
 NAMED = 3  # related goods of a sentence; the rest is summed as "others"
 ROUNDING = 1e-12
@@ -27,8 +28,8 @@ class LocationPart(NamedTuple):
 
     symbol: str
     horizon: int  # rows
-    # a related good, such as "BRENT" or "CL futures", "season", "slope of the futures curve", "rolls and averaging", or
-    # "limit": what the limit takes away
+    # a related good, such as "BRENT" or "CL futures", "season", "momentum" of months, "slope of the futures curve",
+    # "rolls and averaging", or "limit": what the limit takes away
     source: str
     deviation: float  # by how much the symbol is dear against the good, as a log ratio; NaN for the others
     log_return: float  # the part; those of a symbol and a horizon sum to the expected change
@@ -108,13 +109,14 @@ def explain_location(har: Har, inputs: ModelInputs, symbols: Sequence[str], refe
     batch, past, horizons = inputs.unsqueeze(), Past(), har.config.horizons
     adjusted = har.adjust_rolls(batch, last_rows=1)
     rolls = adjusted.shift[0, -1]  # (H, N)
-    expected, related, season = rolls.clone(), torch.zeros(len(horizons), 0), torch.zeros_like(rolls)
+    expected, related, season, momentum = rolls.clone(), rolls[:, :0], torch.zeros_like(rolls), torch.zeros_like(rolls)
     pairs: list[tuple[int, int]] = []
     deviation = years = torch.zeros(0)
     curves: dict[int, list[LocationPart]] = {}
     if har.location is not None:
         slow = har.slow_variance(har.variance_terms(adjusted))
-        expected += har.location(batch.prices, batch.references, batch.days, slow, curve=batch.curve)[0, -1]
+        trends = har.trends(adjusted.returns, 1)
+        expected += har.location(batch.prices, batch.references, batch.days, slow, None, batch.curve, trends)[0, -1]
         waves = har.location.waves(batch.prices, batch.days, past)
         if waves is not None:
             season = (waves[0, -1] * har.location.season.to(waves)).sum(-1)
@@ -123,6 +125,9 @@ def explain_location(har: Har, inputs: ModelInputs, symbols: Sequence[str], refe
             deviation, pairs = deviations[0, -1], [(int(n), int(j)) for n, j in har.location.pairs]
             related = har.location.coefficients * deviation
             years = har.location.rows / ROWS_PER_YEAR[har.config.frequency]
+        if har.location.momentum is not None:
+            of_pairs = har.location.related(deviations, slow)
+            momentum = har.location.momentum(of_pairs, batch.prices, trends, slow, Past())[0, -1]
         curves = curve_parts(har, batch, symbols)
     names, parts = [*symbols, *references], list[LocationPart]()
     for n, symbol in enumerate(symbols):
@@ -137,7 +142,7 @@ def explain_location(har: Har, inputs: ModelInputs, symbols: Sequence[str], refe
                     for m in own
                     if related[i, m] != 0
                 ]
-                others[SEASON] = float(season[i, n])
+                others |= {SEASON: float(season[i, n]), MOMENTUM: float(momentum[i, n])}
             total = sum(part.log_return for part in goods) + sum(others.values())
             others[LIMIT] = float(expected[i, n]) - total
             for name, x in others.items():

@@ -39,6 +39,7 @@ from torchcommodity.models._location import RELATION_RULES as RELATION_RULES
 from torchcommodity.models._location import Location as Location
 from torchcommodity.models._location import known_log_prices as known_log_prices
 from torchcommodity.models._location import seasonal_waves as seasonal_waves
+from torchcommodity.models._momentum import Momentum as Momentum
 from torchcommodity.models._portfolio_lstm import PortfolioInputs as PortfolioInputs
 from torchcommodity.models._portfolio_lstm import PortfolioLstm as PortfolioLstm
 from torchcommodity.models._portfolio_lstm import PortfolioLstmConfig as PortfolioLstmConfig
@@ -90,6 +91,7 @@ __all__ = [
     "ModelConfig",
     "ModelEntry",
     "ModelInputs",
+    "Momentum",
     "NonNegativeFloat",
     "OwnRows",
     "PortfolioInputs",

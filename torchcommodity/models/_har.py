@@ -2,7 +2,7 @@
 
 Legend: B batch, T time, A rows ahead, N assets, H horizons, Q quantiles, K variance terms, F features, C contracts.
 
-    m_h         expected change of the log price: related prices, season, upcoming contract rolls, averaging
+    m_h         expected change of the log price: related prices, season, momentum of months, coming rolls, averaging
     v_k         EWMA variances, long-run mean, GARCH(1,1), each over days without a roll, of returns or of bars; extra
                 terms of the caller
     sigma_h^2 = h sum_k c_hk v_k,  c >= 0                     HAR mix (Corsi 2009), calibrated on past rows
@@ -141,10 +141,11 @@ class Har(nn.Module):
         adjusted = self.adjust_rolls(inputs, last_rows=last_rows, past=past)
         own = own_rows(adjusted.returns)
         terms = self.variance_terms(adjusted, past, own if adjusted.shocks is adjusted.returns else None)
-        features, log_scale = self.features(adjusted.returns, terms, past, own), self.mix_variances(terms).log() / 2
+        trends = self.trends(adjusted.returns, terms.shape[1], past, own)
+        features, log_scale = self.features(adjusted.returns, terms, trends), self.mix_variances(terms).log() / 2
         shift = adjusted.shift
         if self.location is not None:
-            shift = shift + self.location(prices, references, days, self.slow_variance(terms), past, curve)
+            shift = shift + self.location(prices, references, days, self.slow_variance(terms), past, curve, trends)
         return HarOutput(tail(prices, last_rows), tail(adjusted.returns, last_rows), features, shift, log_scale)
 
     def quantiles(self, har_output: HarOutput, raw_correction: Tensor | None = None) -> Tensor:  # (B, T, H, N, Q)
@@ -270,19 +271,25 @@ class Har(nn.Module):
         parts = [self.mix[:, k, None].to(terms) * terms[..., k] for k in range(terms.shape[-1])]
         return horizons * reduce(torch.add, parts)
 
+    def trends(
+        self, returns: Tensor, rows: int, past: Past | None = None, own: OwnRows | None = None
+    ) -> Tensor:  # (B, T, N) -> (B, L, N, K)
+        """Sums of the last k returns of each symbol, k of `config.trends`, at the last rows."""
+        path, count = return_paths(own or own_rows(returns), self.config.trends[-1], past or Past())
+        count = tail(count, rows)
+        last = path.gather(1, count)
+        return torch.stack([last - path.gather(1, (count - k).clamp(min=0)) for k in self.config.trends], -1)
+
     def features(
-        self, returns: Tensor, terms: Tensor, past: Past | None = None, own: OwnRows | None = None
-    ) -> Tensor:  # (B, T, N), (B, L, H, N, K) -> (B, L, N, F)
-        """Dimensionless features of each symbol's past; zero during warm-up. `own` as for `variance_terms`."""
+        self, returns: Tensor, terms: Tensor, trends: Tensor
+    ) -> Tensor:  # (B, T, N), (B, L, H, N, K), (B, L, N, K') -> (B, L, N, F)
+        """Dimensionless features of each symbol's past; zero during warm-up."""
         # terms at the first horizon, without the roll term: (B, L, N, K - 1)
         rows, terms = terms.shape[1], terms[..., 0, :, :-1]
         ratios = terms.log().diff(dim=-1)
         steps = tail(returns, rows)
-        path, count = return_paths(own or own_rows(returns), self.config.trends[-1], past or Past())
-        count = tail(count, rows)
         sizes = [torch.where(torch.isfinite(steps), steps, 0.0) / terms[..., 1].sqrt()]
-        for k in self.config.trends:
-            trend = path.gather(1, count) - path.gather(1, (count - k).clamp(min=0))
+        for k, trend in zip(self.config.trends, trends.unbind(-1)):
             sizes.append(trend / (k * terms[..., len(self.config.halflives)]).sqrt())
         features = torch.cat([ratios, torch.stack(sizes, -1).abs().log1p()], -1)
         return torch.where(torch.isfinite(features), features, 0.0)

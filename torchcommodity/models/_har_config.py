@@ -41,6 +41,7 @@ SETTINGS: dict[Frequency, dict[str, Settings]] = {
             "mix_prior": 3.0,
             "ranges": False,
             "shape_prior": 200.0,  # see docs/results/monthly.md
+            "momentum": True,
         },
         "har-regime": _CORRELATION,
         "garch-lstm": {"halflives": (2.0, 6.0, 12.0)},
@@ -83,6 +84,7 @@ class HarConfig:
     extra_terms: tuple[str, ...] = ()  # names of variance terms that the caller provides, such as of covariates
     extra_ratios: tuple[str, ...] = ()  # those of them that are multiples of the slow variance
     location: bool = True  # whether related prices and seasons are expected to move a price
+    momentum: bool = False  # whether trends of a symbol and of all symbols are, too
     references: tuple[str, ...] = ()  # names of further prices that help to forecast, and are not forecast
     curve_of: tuple[str, ...] = ()  # of each symbol, the product whose futures curve helps to forecast a spot price; ""
     ranges: bool = True  # whether open, high and low give the variance of a row where prices have them

@@ -17,6 +17,7 @@ from torch.nn import functional as F
 
 from torchcommodity.models._basis import Basis
 from torchcommodity.models._har_config import Frequency, HarConfig
+from torchcommodity.models._momentum import Momentum
 from torchcommodity.models._returns import carry_forward, own_age
 from torchcommodity.opkit import Past
 from torchcommodity.ops import ewm_mean
@@ -54,7 +55,8 @@ class Location(nn.Module):
     symbol's own rows: on a row on which only other symbols trade it stays as it is. The last price of the other good
     stands for at most 5 of them; after that, and before enough values, the pair adds nothing.
 
-    Where the futures curve of a spot price is known, `Basis` stands in place of all of this.
+    Of monthly prices, `Momentum` adds what trends say. Where the futures curve of a spot price is known, `Basis` stands
+    in place of all of this.
     """
 
     season: Tensor  # (H, N, 4)
@@ -70,6 +72,7 @@ class Location(nn.Module):
         horizons = len(config.horizons)
         self.register_buffer("season", torch.zeros(horizons, assets, WAVES, dtype=torch.double))
         self.set_pairs(*(torch.zeros(0, 2, dtype=torch.long) for _ in range(3)))
+        self.momentum = Momentum(config) if config.momentum else None
         self.basis = Basis(assets, config) if any(config.curve_of) else None
 
     def set_pairs(self, pairs: Tensor, coefficients: Tensor, rows: Tensor) -> None:
@@ -102,12 +105,15 @@ class Location(nn.Module):
         variance: Tensor,  # (B, L, N) slow variance per row
         past: Past | None = None,
         curve: Tensor | None = None,  # (B, T, N, C); None, or days None = no curve is known
+        trends: Tensor | None = None,  # (B, L, N, K) of `Har.trends`, for `Momentum`
     ) -> Tensor:  # (B, L, H, N)
         """Expected change of the log price over each horizon, zero during warm-up unless a curve is known."""
         past, L = past or Past(), variance.shape[1]
         deviations, waves = self.deviations(prices, references, past, L), self.waves(prices, days, past)
-        expected = reduce(torch.add, self.parts(deviations, waves, L), torch.zeros_like(variance).unsqueeze(2))
-        expected = self.limit(expected, variance)
+        parts = self.parts(deviations, waves, L)
+        expected = self.limit(reduce(torch.add, parts, torch.zeros_like(variance).unsqueeze(2)), variance)
+        if self.momentum is not None and trends is not None:
+            expected = expected + self.momentum(self.related(deviations, variance), prices, trends, variance, past)
         if self.basis is None or curve is None or days is None:
             return expected
         with_curves: Tensor = self.basis(expected, prices, curve, days, past)
@@ -118,6 +124,11 @@ class Location(nn.Module):
         horizons = variance.new_tensor(self.config.horizons)[:, None]
         limit = LIMIT * (horizons * variance.unsqueeze(-2)).sqrt()
         return torch.where(limit.isfinite(), expected.clamp(-limit, limit), 0.0)
+
+    def related(self, deviations: Tensor | None, variance: Tensor) -> Tensor:  # (B, L, M), (B, L, N) -> (B, L, H, N)
+        """Contribution of related prices to m_h, within the limit."""
+        zeros = torch.zeros_like(variance).unsqueeze(2).expand(-1, -1, len(self.config.horizons), -1)
+        return self.limit(reduce(torch.add, self.parts(deviations, None, variance.shape[1]), zeros), variance)
 
     def parts(self, deviations: Tensor | None, waves: Tensor | None, L: int) -> Iterator[Tensor]:  # (B, L, H, N) each
         """Contributions to m_h at the last rows, before the limit: of each symbol's k-th pair, and of each wave.

@@ -46,7 +46,8 @@ def calibrate(har: Har, inputs: ModelInputs, symmetry: float) -> None:
         terms, config = har.variance_terms(adjusted), har.config
         target = targets(inputs.prices, config.horizons) - adjusted.shift[0]
         if har.location is not None:
-            target -= fit_location(har.location, inputs, target, har.slow_variance(terms)[0])
+            trends = har.trends(adjusted.returns, len(target))
+            target -= fit_location(har.location, inputs, target, har.slow_variance(terms)[0], trends[0])
         for i, h in enumerate(config.horizons):
             pooled = pool_rows(terms[0, :, i], target[:, i], h, scale=len(config.halflives) - 1)
             weight, extra = 1 / (1 + config.mix_prior / h), len(config.extra_terms)

@@ -12,8 +12,10 @@ import torch
 from torch import Tensor
 
 from torchcommodity.models import Location, ModelInputs, known_log_prices, seasonal_waves
+from torchcommodity.opkit import Past
 from torchcommodity.ops import ewm_mean
 from torchcommodity.training._basis import fit_basis
+from torchcommodity.training._momentum import fit_momentum
 
 PAIR_PRIOR = 12.0  # F at which half of a reversion is expected
 SEASON_PRIOR = 6.0  # likewise of a season
@@ -40,7 +42,9 @@ class Relations(NamedTuple):
 
 
 @torch.no_grad()
-def fit_location(location: Location, inputs: ModelInputs, target: Tensor, variance: Tensor) -> Tensor:  # (T, H, N)
+def fit_location(
+    location: Location, inputs: ModelInputs, target: Tensor, variance: Tensor, trends: Tensor
+) -> Tensor:  # (T, H, N)
     """Fit in place on all rows of `inputs`.
 
     For a symbol n, another good j and a horizon h, with y, z and c the outcome of n, the deviation x_nj and the change
@@ -49,7 +53,8 @@ def fit_location(location: Location, inputs: ModelInputs, target: Tensor, varian
     of the largest correlation at any horizon. With F = b^2 sum z^2 / (h Var(y - bz)), the coefficient of x_nj is
     b F / sum F * F / (F + 12).
 
-    The season is least squares of what is left of the outcomes on the waves, times F / (F + 6). Futures curves of spot
+    The season is least squares of what is left of the outcomes on the waves, times F / (F + 6). Of monthly prices,
+    `fit_momentum` goes on with what that leaves. Futures curves of spot
     prices take the place of both on the rows on which they are known; see `fit_basis`.
 
     Args:
@@ -57,6 +62,7 @@ def fit_location(location: Location, inputs: ModelInputs, target: Tensor, varian
         inputs: training rows only.
         target: (T, H, N) outcomes less the expected effect of rolls and averaging; NaN is ignored.
         variance: (T, N) slow variance per row; NaN during warm-up.
+        trends: (T, N, K) of `Har.trends`, for `fit_momentum`.
 
     Returns:
         m, as `Location` gives it after the fit; zero on the rows on which a symbol has no price.
@@ -64,7 +70,7 @@ def fit_location(location: Location, inputs: ModelInputs, target: Tensor, varian
     horizons = location.config.horizons
     carried = CarriedPrices(inputs, location.rule.max_age)
     fitted: dict[int, tuple[Tensor, Tensor, Tensor]] = {}  # by symbol: pairs (M, 2), coefficients (H, M), rows (M,)
-    season, expected = torch.zeros_like(location.season), torch.zeros_like(target)
+    season, expected, related = torch.zeros_like(location.season), torch.zeros_like(target), torch.zeros_like(target)
     for group in carried.same_rows(location.assets):
         history = carried.history(group[0])
         alike = moves_alike(location, history, group, target, variance)
@@ -80,6 +86,7 @@ def fit_location(location: Location, inputs: ModelInputs, target: Tensor, varian
             x, slope, evidence, rows = (torch.cat(parts, 1) for parts in zip(*blocks))
             weights = shrunk_coefficients(slope, evidence)
             m = torch.stack([x @ w for w in weights], 1)  # (W, H), each horizon with the bits that it has alone
+            related[own.rows, :, n] = m
             if inputs.days is not None:
                 waves = seasonal_waves(inputs.days[own.rows].to(variance))
                 for i, (y, s, h) in enumerate(zip(outcomes, sigma, horizons)):
@@ -93,6 +100,10 @@ def fit_location(location: Location, inputs: ModelInputs, target: Tensor, varian
     location.set_pairs(torch.cat(pairs_of), torch.cat(coefficients_of, 1), torch.cat(rows_of))
     location.season.copy_(season)
     expected = location.limit(expected, variance)
+    if location.momentum is not None:
+        prices, related = inputs.prices[None], location.limit(related, variance)
+        features = location.momentum.features(related[None], prices, trends[None], variance[None], Past())
+        expected += fit_momentum(location.momentum, [x[0] for x in features], target - expected, variance)
     return expected if location.basis is None else fit_basis(location.basis, inputs, target, variance, expected)
 
 
