@@ -9,7 +9,7 @@ from torchcommodity.models import Momentum
 
 RIDGE = 10.0  # added to the sums of squares of the features
 PRIOR = 2.0  # F at which half of the fitted change is expected
-MIN_SYMBOLS = 8  # what few symbols have in common is no rule: three prices of energy lose by it
+MIN_SYMBOLS = 20  # what few symbols have in common is no rule: nine metals gain before 2010 and lose after it
 LARGEST = 4.0  # sigma: an outcome beyond it counts as much
 
 
@@ -19,7 +19,7 @@ def fit_momentum(momentum: Momentum, features: Sequence[Tensor], left: Tensor, v
     With u the outcome that is left over sigma_h = sqrt(h v), within +-4, and x the features over their root mean
     squares, each row weighs w = sum u^2 / sum_t (sum_n u)^2 / h: the symbols of a row move together, and outcomes of
     h rows overlap. Then beta = (w X'X + 10)^-1 w X'u, F = w beta'X'X beta / (f Var(u - X beta)) with f features, and
-    beta F / (F + 2) are the coefficients. They are zero with fewer than 8 symbols.
+    beta F / (F + 2) are the coefficients. They are zero with fewer than 20 symbols.
 
     Args:
         momentum: the module; its buffers are overwritten.
