@@ -55,7 +55,10 @@ def register(
     """Register a function as a check, under its own name; the first line of its docstring is the requirement."""
 
     def decorate(function: CheckFunction) -> CheckFunction:
-        name, requirement = function.__name__, (function.__doc__ or "").strip().splitlines()[0]
+        name = function.__name__
+        requirement = (
+            (function.__doc__ or name.replace("_", " ")).strip().splitlines()[0]
+        )  # python -OO has no docstrings
         first_only = first_sample_only or compiled
         CHECKS[name] = Check(name, requirement, fix, function, tuple(depends_on), first_only, compiled, needs_time)
         return function

@@ -1,0 +1,50 @@
+"""A forecast has the same bits however Python is run: optimized, without a home, in other time zones and locales."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from torchcommodity.data import embedded
+
+FORECAST = """
+from torchcommodity.cli import main
+import sys
+for arguments in (["fit", "--data", "prices.csv", "--out", "model.safetensors"],
+                  ["predict", "model.safetensors", "--data", "prices.csv", "--out", "quantiles.csv"]):
+    sys.argv = ["torchcommodity", *arguments]
+    try:
+        main()
+    except SystemExit as end:
+        assert not end.code, end.code
+"""
+ENVIRONMENTS: dict[str, dict[str, str | None]] = {
+    "as it is": {},
+    "optimized": {"PYTHONOPTIMIZE": "2"},
+    "no home": {"HOME": None, "XDG_CACHE_HOME": None, "TORCHCOMMODITY_CACHE": None},
+    "read-only home": {"HOME": "/proc", "XDG_CACHE_HOME": None, "TORCHCOMMODITY_CACHE": None},
+    "zone and locale": {"TZ": "Pacific/Kiritimati", "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"},
+}
+
+
+@pytest.fixture(scope="module")
+def quantiles(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The file of quantiles in each environment, from a file with Windows line ends in a folder with blanks."""
+    root, tables = tmp_path_factory.mktemp("environments"), {}
+    prices = embedded(["WTI", "BRENT"]).between("2015-07-01", "2018-12-31").to_pandas()
+    for name, changes in ENVIRONMENTS.items():
+        folder = root / f"Öl preise {name}"
+        folder.mkdir()
+        prices.to_csv(folder / "prices.csv", lineterminator="\r\n")
+        variables = {key: value for key, value in {**os.environ, **changes}.items() if value is not None}
+        command = [sys.executable, "-c", FORECAST]
+        done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, errors="replace")
+        assert done.returncode == 0, f"{name}: {done.stderr}"
+        tables[name] = (folder / "quantiles.csv").read_bytes()
+    return tables
+
+
+@pytest.mark.parametrize("name", list(ENVIRONMENTS)[1:])
+def test_has_the_same_quantiles(quantiles: dict[str, bytes], name: str) -> None:
+    assert quantiles[name] == quantiles["as it is"]
