@@ -1,7 +1,7 @@
 """torchcommodity: prices in, calibrated forecasts out, one differentiable PyTorch graph.
 
 Packages are imported on first use: `import torchcommodity as tc; tc.losses.pinball`. So are the everyday names
-`tc.read`, `tc.to_panel`, `tc.Panel`, `tc.fit`, `tc.predict`, `tc.backtest` and `tc.Forecaster`.
+`tc.read`, `tc.to_panel`, `tc.spread`, `tc.Panel`, `tc.fit`, `tc.predict`, `tc.backtest` and `tc.Forecaster`.
 """
 
 from typing import TYPE_CHECKING
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from torchcommodity import training as training
     from torchcommodity.data import Panel as Panel
     from torchcommodity.data import read as read
+    from torchcommodity.data import spread as spread
     from torchcommodity.data import to_panel as to_panel
     from torchcommodity.forecast import Forecaster as Forecaster
     from torchcommodity.forecast import backtest as backtest
@@ -43,7 +44,7 @@ _MODULES = {
         "__version__", "batch", "charts", "cli", "data", "export", "forecast", "losses", "models", "nn", "opkit",
         "ops", "optimize", "portfolio", "report", "risk", "scenarios", "scoreboard", "serve", "training"
     ],
-    "data": ["Panel", "read", "to_panel"],
+    "data": ["Panel", "read", "spread", "to_panel"],
     "forecast": ["Forecaster", "backtest", "fit", "predict"],
 }  # fmt: skip
 

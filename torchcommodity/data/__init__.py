@@ -68,6 +68,10 @@ if TYPE_CHECKING:
     from torchcommodity.data._core.splits import Split as Split
     from torchcommodity.data._core.splits import hold_out as hold_out
     from torchcommodity.data._core.splits import walk_forward as walk_forward
+    from torchcommodity.data._core.spread_formulas import USUAL_SPREADS as USUAL_SPREADS
+    from torchcommodity.data._core.spread_formulas import Leg as Leg
+    from torchcommodity.data._core.spread_formulas import UsualSpread as UsualSpread
+    from torchcommodity.data._core.spread_formulas import parse_spread as parse_spread
     from torchcommodity.data._core.targets import target_rows as target_rows
     from torchcommodity.data._core.targets import targets as targets
     from torchcommodity.data._core.windows import Window as Window
@@ -123,6 +127,7 @@ if TYPE_CHECKING:
     from torchcommodity.data._sources.write import frame_to_csv as frame_to_csv
     from torchcommodity.data._sources.write import quote_spreadsheet_cell as quote_spreadsheet_cell
     from torchcommodity.data._sources.write import write as write
+    from torchcommodity.data._spread import spread as spread
     from torchcommodity.data._store.rows import Vintage as Vintage
     from torchcommodity.data._store.store import Store as Store
     from torchcommodity.data._store.store import StoreEntry as StoreEntry
@@ -172,6 +177,7 @@ _MODULES = {
     ],
     "_core.rolls": ["roll_days", "roll_months"],
     "_core.splits": ["Split", "hold_out", "walk_forward"],
+    "_core.spread_formulas": ["Leg", "USUAL_SPREADS", "UsualSpread", "parse_spread"],
     "_core.targets": ["target_rows", "targets"],
     "_core.windows": ["Window", "WindowDataset"],
     "_covariates.covariate": ["Covariate", "CovariateSpec"],
@@ -187,6 +193,7 @@ _MODULES = {
     "_quality.price_forms": ["PriceForm", "price_forms"],
     "_quality.training": ["PriceStatistics", "compare_with_training", "price_statistics"],
     "_read": ["add_curve", "add_references", "read", "read_curve", "to_panel"],
+    "_spread": ["spread"],
     "_sources.build": ["Bars", "read_bars"],
     "_sources.embedded": ["embedded", "embedded_symbols", "product_name"],
     "_sources.files": [

@@ -9,12 +9,13 @@ import torch
 from torchcommodity.data._core.calendar import Frequency
 from torchcommodity.data._core.contracts import CONTRACTS, get_contract
 from torchcommodity.data._core.errors import DataError, Finding, make_finding, summarize_names
-from torchcommodity.data._core.prices import Dates, expected_range, overflows
+from torchcommodity.data._core.prices import MIN_CHANGES, Dates, expected_range, overflows
 
 MAX_MEDIAN_DISTANCE = 0.1  # in log price; a front contract further from the price is another series
 MAX_DAYS_BEFORE_END = np.timedelta64(10, "D")
 MONTHS_PER_YEAR = 12
 MAX_FACTOR = 2.0  # a front contract further from the price on any day is in another unit
+NEAR = 10.0  # unless it is within so many mean changes of the price
 
 
 @dataclass(frozen=True)
@@ -82,9 +83,9 @@ def check_curve(
 ) -> torch.Tensor:
     """Check shape, finiteness and unit of a curve; return it `(T, N, C)` as float64 without metadata.
 
-    Where both are positive, the front contract must lie within a factor of 2 of the price of a future on every day:
-    vendors may roll on different days, but a factor of 2 means another unit. A spot price may be in another unit than
-    the futures, and gas of a cold day cost six times as much.
+    Where both are positive, the front contract must lie within a factor of 2, or 10 mean changes, of the price of a
+    future on every day: vendors may roll on different days, but more means another unit. A spot price may be in another
+    unit than the futures, and gas of a cold day cost six times as much.
 
     Raises:
         DataError: one of the checks fails.
@@ -96,7 +97,10 @@ def check_curve(
     if (unusable := closes[overflows(closes)]).numel():
         raise DataError(f"curve: expected {expected_range(unusable[0].item())}")
     for n, symbol in enumerate(symbols):
-        distance = _log_distance(closes[:, n, 0], prices[:, n])
+        changes = prices[:, n][~prices[:, n].isnan()].diff().abs()
+        size = changes.mean() if len(changes) >= MIN_CHANGES else 0.0  # a spread near zero may be half of its contract
+        is_near = (closes[:, n, 0] - prices[:, n]).abs() <= NEAR * size
+        distance = _log_distance(closes[:, n, 0], prices[:, n]).masked_fill(is_near, 0.0)
         row = int(distance.argmax())
         if curve_of[n] is None and distance[row] > np.log(MAX_FACTOR):
             got = f"{float(closes[row, n, 0]):g} on {dates[row]}, when the price was {float(prices[row, n]):g}"

@@ -1,5 +1,9 @@
 """Checks of the dates of prices: their frequency, and that none is still to come."""
 
+from typing import Any
+
+import numpy as np
+
 from torchcommodity.data._core.calendar import (
     Frequency,
     frequency_problem,
@@ -11,6 +15,7 @@ from torchcommodity.data._core.errors import DataError
 from torchcommodity.data._core.prices import Dates
 from torchcommodity.opkit.arguments import current_operation
 
+DateLike = Any  # anything np.datetime64(..., "D") accepts: "2020-04-20", datetime.date, np.datetime64
 PERIODS: dict[Frequency, str] = {"daily": "tomorrow", "weekly": "end of the week", "monthly": "end of the month"}
 
 
@@ -49,3 +54,10 @@ def check_not_future(dates: Dates, frequency: Frequency = "daily") -> None:
             f"{current_operation('check_not_future')}: expected dates up to {latest}, {PERIODS[frequency]}; got "
             f"{dates[-1]}; correct the date"
         )
+
+
+def to_day(value: DateLike) -> np.datetime64:
+    try:
+        return np.datetime64(value, "D")
+    except ValueError:
+        raise DataError(f"date: expected YYYY-MM-DD; got {value!r}") from None

@@ -60,6 +60,8 @@ class Finding:
     | price after expiry | prices by contract: a price after the last day |
     | late contract | prices by contract: one that begins while a later one is held |
     | curve ended | the futures curve ends more than 10 days before the prices |
+    | legs roll apart | spread: futures that roll on different days |
+    | curve left out | spread: a curve that not all of its futures have, or curves of spot prices |
     | curve missing | no futures curve of a spot price on its last rows |
     | covariate ended | the last value of a covariate is too old to be used on the last row |
     | bad range | bars: a high that is not above the low, or a price that is not positive |
@@ -126,6 +128,8 @@ TREATMENTS = {
     "price after expiry": "left out",
     "late contract": "left out while a later one is held",
     "curve ended": "later rows have no curve",
+    "legs roll apart": "without contract and curve: gaps of its rolls count as changes of the price",
+    "curve left out": "forecast without it",
     "curve missing": "the forecast rests on related prices and the season",
     "covariate ended": "later rows use the slow variance in its place",
     "bad range": "the row counts with its close",

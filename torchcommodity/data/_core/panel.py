@@ -7,18 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from torchcommodity.data._core.calendar import (
-    Frequency,
-    infer_frequency,
-    trading_calendar,
-)
-from torchcommodity.data._core.curve import (
-    Curve,
-    check_curve,
-    check_curve_of,
-    check_same_series,
-    check_spot_curve,
-)
+from torchcommodity.data._core.calendar import Frequency, infer_frequency, trading_calendar
+from torchcommodity.data._core.curve import Curve, check_curve, check_curve_of, check_same_series, check_spot_curve
+from torchcommodity.data._core.date_checks import DateLike, to_day
 from torchcommodity.data._core.errors import DataError, Finding, summarize_names
 from torchcommodity.data._core.panel_fields import (
     TableLayout,
@@ -29,6 +20,7 @@ from torchcommodity.data._core.panel_fields import (
     check_shape,
     check_values,
     is_generated,
+    join_panels,
     panel_frame,
     same_months,
     same_values,
@@ -41,9 +33,6 @@ from torchcommodity.opkit import MetadataTensor
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
-
-
-DateLike = Any  # anything np.datetime64(..., "D") accepts: "2020-04-20", datetime.date, np.datetime64
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,6 +215,21 @@ class Panel:
             references=None if self.references is None else self.references._rows(mask),
             bars=None if self.bars is None else MetadataTensor(self.bars[rows]),
         )
+
+    def join(self, *others: "Panel") -> "Panel":
+        """Join further symbols: all of them on the dates of any panel, NaN where a panel has no row.
+
+        Contracts, curves, bars, references and findings come along; a symbol is no longer a reference of the others.
+
+        Raises:
+            DataError: a symbol in two panels; panels of several frequencies.
+
+        >>> from torchcommodity import data
+        >>> oil = data.embedded(["BRENT", "WTI"])
+        >>> oil.join(data.spread(oil, "BRENT-WTI")).symbols
+        ('BRENT', 'WTI', 'BRENT-WTI')
+        """
+        return join_panels([self, *others])
 
     def with_contracts(self, contracts: Mapping[str, str | None]) -> "Panel":
         """Declare symbols as front-month futures of products, or as spot (None); other symbols are unchanged.
@@ -489,10 +493,3 @@ class Panel:
             names = self.references.symbols
             symbols += f"; {len(names)} reference{'s' * (len(names) > 1)}: {summarize_names(names, limit=2)}"
         return f"Panel({len(self)} dates {self.dates[0]} to {self.dates[-1]}, {symbols})"
-
-
-def to_day(value: DateLike) -> np.datetime64:
-    try:
-        return np.datetime64(value, "D")
-    except ValueError:
-        raise DataError(f"date: expected YYYY-MM-DD; got {value!r}") from None

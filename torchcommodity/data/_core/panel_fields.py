@@ -191,6 +191,52 @@ def align_references(references: "Panel", panel: "Panel") -> "Panel":
     return type(panel)(MetadataTensor(values), panel.dates, tuple(names), units, provenance)
 
 
+def join_panels(panels: Sequence["Panel"]) -> "Panel":
+    """The symbols of all panels on the dates of any of them, NaN where a panel has no row; see `Panel.join`."""
+    symbols = [symbol for panel in panels for symbol in panel.symbols]
+    if repeated := list(dict.fromkeys(symbol for symbol in symbols if symbols.count(symbol) > 1)):
+        raise DataError(f"join: expected distinct symbols; got {summarize_names(repeated)} in two panels")
+    if len(frequencies := list(dict.fromkeys(panel.frequency for panel in panels))) > 1:
+        raise DataError(f"join: expected panels of one frequency; got {' and '.join(frequencies)} prices")
+    dates: Dates = np.unique(np.concatenate([panel.dates for panel in panels]))
+    ends = np.cumsum([0, *(len(panel.symbols) for panel in panels)])
+    depth = max(0 if panel.curve is None else panel.curve.shape[2] for panel in panels)
+    fields = {
+        "values": torch.full((len(dates), len(symbols)), torch.nan, dtype=torch.float64),
+        "curve": torch.full((len(dates), len(symbols), depth), torch.nan, dtype=torch.float64),
+        "bars": torch.full((len(dates), len(symbols), 3), torch.nan, dtype=torch.float64),
+    }
+    deliveries = np.full((len(dates), len(symbols)), np.datetime64("NaT", "M"), dtype="datetime64[M]")
+    for panel, first, last in zip(panels, ends, ends[1:]):
+        rows = np.searchsorted(dates, panel.dates)
+        for name, values in fields.items():
+            if (own := getattr(panel, name)) is not None:
+                block = values[:, first:last] if own.ndim == 2 else values[:, first:last, : own.shape[2]]
+                block[torch.from_numpy(rows)] = own.plain()
+        if panel.deliveries is not None:
+            deliveries[rows, first:last] = panel.deliveries
+    joined = type(panels[0])(
+        MetadataTensor(fields["values"]),
+        dates,
+        tuple(symbols),
+        tuple(unit for panel in panels for unit in panel.units),
+        tuple(record for panel in panels for record in panel.provenance),
+        contracts=tuple(code for panel in panels for code in panel.contracts),
+        curve=MetadataTensor(fields["curve"]) if depth else None,
+        findings=tuple(dict.fromkeys(finding for panel in panels for finding in panel.findings)),
+        deliveries=deliveries if any(panel.deliveries is not None for panel in panels) else None,
+        read_as=panels[0].read_as,
+        averages=tuple(average for panel in panels for average in panel.averages),
+        calendars=tuple(name for panel in panels for name in panel.calendars),
+        curve_of=tuple(code for panel in panels for code in panel.curve_of),
+        bars=MetadataTensor(fields["bars"]) if any(panel.bars is not None for panel in panels) else None,
+    )
+    for panel in panels:
+        if panel.references is not None and set(panel.references.symbols) - {*symbols}:
+            joined = joined.with_references(panel.references)
+    return joined
+
+
 def panel_frame(panel: "Panel", layout: TableLayout) -> "pd.DataFrame":
     """The table of `Panel.to_pandas`, a copy."""
     with extra("forecast"):

@@ -14,8 +14,9 @@ import numpy as np
 import torch
 
 from torchcommodity.data._core.curve import Curve
+from torchcommodity.data._core.date_checks import DateLike, to_day
 from torchcommodity.data._core.errors import DataError, condense, make_finding
-from torchcommodity.data._core.panel import DateLike, Panel, to_day
+from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.provenance import Provenance
 from torchcommodity.data._sources.build import Grid, assemble, build_grid
 from torchcommodity.data._sources.columns.dates import parse_dates
