@@ -258,3 +258,13 @@ def test_contracts_of_zhengzhou_are_joined(tmp_path):
     )
     panel = read(tmp_path, text)
     assert (panel.symbols, panel.values.tolist(), str(panel.deliveries[0, 0])) == (("CF",), [[16030.0]], "2024-05")
+
+
+def test_spreads_beside_prices_are_symbols():
+    oil = data.embedded(["WTI", "BRENT"]).between("2015-01-01", "2016-12-31")
+    frame = oil.to_pandas()
+    frame["BASIS"] = frame["BRENT"] - frame["WTI"] - 2
+    frame["move"] = frame["WTI"].diff()
+    panel = data.to_panel(frame.dropna())
+    assert panel.symbols == ("WTI", "BRENT", "BASIS")
+    assert data.to_panel(frame.dropna().reset_index()[::-1]).symbols == panel.symbols

@@ -118,9 +118,12 @@ def test_spread_formula_takes_symbols_of_yahoo() -> None:
 @pytest.mark.parametrize(
     ("legs", "message"),
     [
-        ("WTI", "at least two legs; got WTI"),
-        ({"WTI": 1}, "at least two legs; got WTI"),
-        ({}, "at least two legs; got none"),
+        ("WTI", "at least two legs, or one of crack-3-2-1, crack-gasoline, crack-heating-oil, crush-soybean; got WTI"),
+        (
+            {"WTI": 1},
+            "at least two legs, or one of crack-3-2-1, crack-gasoline, crack-heating-oil, crush-soybean; got WTI",
+        ),
+        ({}, "crush-soybean; got none"),
         ({"WTI": 1, "BRENT": 0}, "finite and not zero; got 0 of 'BRENT'"),
         ({"WTI": 1, "BRENT": float("nan")}, "finite and not zero"),
         ({"WTI": 1, "BRNT": -1}, "unknown symbol 'BRNT' in legs; did you mean 'BRENT'"),

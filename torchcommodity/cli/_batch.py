@@ -10,7 +10,7 @@ from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
 from torchcommodity.cli._bundle import with_bundles
 from torchcommodity.cli._parse import reject_unless
-from torchcommodity.cli._prices import DETECTED, SourceOptions, check_source, read_prices
+from torchcommodity.cli._prices import DETECTED, SourceOptions, Spreads, check_source, read_prices
 
 if TYPE_CHECKING:
     from torchcommodity.batch import Summary
@@ -77,6 +77,7 @@ def batch(
     out: Out = Path("out/forecasts.duckdb"),
     execution: options.ExecutorOptions,
     shard: Part = None,
+    spread: Spreads = None,
     device: options.Device = "cpu",
     quiet: options.Quiet = False,
     source_options: SourceOptions,
@@ -91,12 +92,14 @@ def batch(
 
     options.check_available(device)
     screen, loaded = output.console(quiet), options.load_model(model, device)
-    if (is_table := is_panel_table(data)) and source_options != DETECTED:
+    is_panel = source_options != DETECTED or bool(spread)
+    if (is_table := is_panel_table(data)) and is_panel:
         raise ValueError(
-            "batch: --format, --column, --decimal, --date-order and --as-of read one panel; got a table of panels"
+            "batch: --format, --column, --decimal, --date-order, --as-of and --spread read one panel; got a table of "
+            "panels"
         )
-    is_object = "://" in data and source_options == DETECTED  # `run` looks whether it is a table
-    source = data if is_table or is_object else read_prices(data, options=source_options)
+    is_object = "://" in data and not is_panel  # `run` looks whether it is a table
+    source = data if is_table or is_object else read_prices(data, spreads=spread, options=source_options)
     try:
         with output.progress_bar(screen, "Forecasting") as progress:
             summary = run_batch(

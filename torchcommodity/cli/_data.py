@@ -18,15 +18,18 @@ from torchcommodity.cli._prices import (
     Publisher,
     Source,
     SourceOptions,
+    Spreads,
     Symbols,
     check_source,
     read_prices,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import Console
 
-    from torchcommodity.data import Panel, Vintage
+    from torchcommodity.data import Panel, PriceForm, Vintage
 
 app = typer.Typer(
     help="Check prices and manage the price store.", no_args_is_help=True, add_completion=False, rich_markup_mode=None
@@ -43,6 +46,7 @@ TERMS = {"publisher": "Publisher", "license": "License", "location": "Address or
 MAX_COLUMNS = 8  # symbols in the table of prices
 MAX_SYMBOLS = 6  # symbols of a panel in the list of the store
 MAX_VINTAGES = 10
+MAX_FORMS = 20  # symbols with prices of zero or below
 
 
 @app.command("check")
@@ -51,18 +55,22 @@ def check(
     *,
     source: Source,
     publisher: Publisher = None,
+    spread: Spreads = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document, with every finding")] = False,
     covariates: CovariateOptions,
     source_options: SourceOptions,
 ) -> None:
-    """Check prices and print data-quality warnings; with --covariates, when each covariate was known.
+    """Check prices, print data-quality warnings, and say which prices are forecast in logs and which as asinh(P / S).
+
+    With --covariates, it also says when each covariate was known.
 
     Exit code 0: the prices can be forecast; 2: they cannot, and the message says why.
     """
-    from torchcommodity.data import inspect, summarize_findings, summarize_names
+    from torchcommodity.data import inspect, price_forms, summarize_findings, summarize_names
 
     screen = output.console()
-    panel = read_prices(source, publisher=publisher, options=source_options)
+    panel = read_prices(source, publisher=publisher, spreads=spread, options=source_options)
+    forms = price_forms(panel)
     reasons = {
         finding.symbol: f"{finding.kind}: {finding.value}" for finding in inspect(panel) if finding.kind in UNUSABLE
     }
@@ -82,6 +90,7 @@ def check(
             },
             "usable": [symbol for symbol in panel.symbols if symbol not in unusable],
             "unusable": unusable,
+            "forms": [asdict(form) for form in forms],
             "findings": [asdict(finding) for finding in panel.findings],
         }
         if checks:
@@ -91,6 +100,8 @@ def check(
     else:
         output.print_line(screen, repr(panel))
         output.print_reading(screen, panel, max_rows=None)
+        for line in _form_lines(forms):
+            output.print_line(screen, line)
         if known is not None:
             print_checks(screen, checks)
             output.print_findings(screen, known.findings(panel.dates[-1]))
@@ -286,6 +297,18 @@ def formats() -> None:
 
     rows = [(record.name, record.title, record.header) for record in FORMATS]
     output.console().print(output.table("Layouts", ("name", "vendor", "columns"), rows, range(3)))
+
+
+def _form_lines(forms: "Sequence[PriceForm]") -> list[str]:
+    """The symbols of each form, and the reasons of those that have some price of zero or below."""
+    from torchcommodity.data import summarize_names
+
+    lines = [str(form) for form in forms if form.reason]
+    lines = [*lines[:MAX_FORMS], *([f"and {len(lines) - MAX_FORMS:,} more"] if len(lines) > MAX_FORMS else [])]
+    for name in ("log", "asinh"):
+        if plain := [form.symbol for form in forms if form.form == name and not form.reason]:
+            lines.append(f"{summarize_names(plain, limit=20)} {name}")
+    return [f"Price form: {line}" for line in lines]
 
 
 def _describe(vintage: "Vintage") -> str:

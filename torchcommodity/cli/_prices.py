@@ -46,6 +46,15 @@ def check_curve(curve: str | None) -> str | None:
     raise typer.BadParameter(f"expected a file date,symbol,nth,close or eia:; {curve!r} {problem}")
 
 
+def check_spreads(spreads: list[str] | None) -> list[str] | None:
+    """Reject what is no spread before torch is imported."""
+    from torchcommodity.data import parse_spread  # imports neither torch nor numpy
+
+    for text in spreads or ():
+        parse_spread(text)
+    return spreads
+
+
 def check_format(name: str | None) -> str | None:
     """Reject an unknown format before torch is imported."""
     from torchcommodity.data import FORMATS  # imports neither torch nor numpy
@@ -106,6 +115,16 @@ References = Annotated[
         metavar="A,B",
         help="Prices that help to forecast the others: symbols of --data, a file, or embedded; default: those that "
         "the embedded prices have; none: no references",
+    ),
+]
+Spreads = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--spread",
+        metavar="NAME=A-B",
+        callback=check_spreads,
+        help="Spread to add as a symbol, such as CRACK=2*GASOLINE+1*HEATOIL-3*WTI, BRENT-WTI, CL1-CL2 or crack-3-2-1; "
+        "may be repeated",
     ),
 ]
 Publisher = Annotated[
@@ -227,6 +246,7 @@ class Prices:
     references: References = None
     curve: CurveFile = None
     curve_of: CurveOf = None
+    spread: Spreads = None
     source_options: SourceOptions = DETECTED
 
     def read(self) -> "Panel":
@@ -238,18 +258,21 @@ class Prices:
             self.curve,
             references=self.references,
             curve_of=self.curve_of,
+            spreads=self.spread,
             options=self.source_options,
         )
 
 
 @dataclass(frozen=True)
 class NewPrices:
-    """The prices that a fitted model is applied to; it names symbols and contracts itself."""
+    """The prices that a fitted model is applied to; it names symbols and contracts itself, but for legs of spreads."""
 
     data: Data = "embedded"
+    contracts: Contracts = None
     references: References = None
     curve: CurveFile = None
     curve_of: CurveOf = None
+    spread: Spreads = None
     source_options: SourceOptions = DETECTED
 
     def read(self, symbols: str | None = None) -> "Panel":
@@ -257,9 +280,11 @@ class NewPrices:
         return read_prices(
             self.data,
             symbols,
-            curve=self.curve,
+            self.contracts,
+            self.curve,
             references=self.references,
             curve_of=self.curve_of,
+            spreads=self.spread,
             options=self.source_options,
         )
 
@@ -272,18 +297,41 @@ def read_prices(
     publisher: str | None = None,
     references: str | None = None,
     curve_of: str | None = None,
+    spreads: list[str] | None = None,
     options: SourceOptions = DETECTED,
 ) -> "Panel":
-    """Read a source as `--symbols`, `--contracts`, `--curve`, `--references` and the other options say."""
+    """Read a source as `--symbols`, `--contracts`, `--curve`, `--references` and the other options say.
+
+    With spreads the whole source is read, since their legs need not be among the symbols that are used.
+    """
     from torchcommodity.data import NOT_STATED, add_curve, add_references, read
 
     names = None if symbols is None else parse_names(symbols)
     codes = None if contracts is None else parse_contracts(contracts)
+    products = None if curve_of is None else parse_contracts(curve_of, "--curve-of")
     others = [] if references is None or is_source(references) else parse_names(references)
     names = None if names is None else list(dict.fromkeys([*names, *others]))
-    panel = read(source, names, contracts=codes, publisher=publisher or NOT_STATED, **options.arguments())
+    arguments: dict[str, Any] = {"contracts": codes, "publisher": publisher or NOT_STATED, **options.arguments()}
+    panel = read(source, None if spreads else names, **arguments)
+    if spreads:
+        panel = _add_spreads(add_curve(panel, curve, products), spreads, names, options)
     if references == "none":
         panel = panel.with_references(None)
     elif references is not None:
         panel = add_references(panel, others or references)
-    return add_curve(panel, curve, None if curve_of is None else parse_contracts(curve_of, "--curve-of"))
+    return panel if spreads else add_curve(panel, curve, products)
+
+
+def _add_spreads(panel: "Panel", spreads: list[str], names: list[str] | None, options: SourceOptions) -> "Panel":
+    """The panel with spreads of its symbols and references; only the symbols `names`."""
+    from torchcommodity.data import accept_findings, check_doubts, is_strict, spread
+
+    for text in spreads:
+        panel = panel.join(spread(panel, text))
+    if names is not None:
+        panel = panel if panel.references is None else panel.join(panel.references)
+        panel = panel.select(names).drop_empty_rows()
+    panel = accept_findings(panel, options.arguments()["accept"])
+    if is_strict(options.strict):
+        check_doubts(panel, options.strict)
+    return panel

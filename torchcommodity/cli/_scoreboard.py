@@ -82,6 +82,7 @@ def scoreboard(
     symbols: prices.Symbols = None,
     contracts: prices.Contracts = None,
     curve: prices.CurveFile = None,
+    spread: prices.Spreads = None,
     first_year: options.FirstYear = None,
     last_year: LastYear = None,
     without: Without = None,
@@ -110,7 +111,7 @@ def scoreboard(
 
     screen = output.console(quiet)
     if data is None:
-        if received := [value for value in (symbols, contracts, curve, first_year, last_year) if value is not None]:
+        if received := [value for value in (symbols, contracts, curve, spread, first_year, last_year) if value]:
             raise ValueError(
                 f"scoreboard: the prices and years of a track are fixed; got {received[0]!r} without --data"
             )
@@ -118,7 +119,7 @@ def scoreboard(
     elif track is not None:
         raise ValueError("scoreboard: expected --track or --data; got both")
     else:
-        panel = prices.read_prices(data, symbols, contracts, curve, options=source_options)
+        panel = prices.read_prices(data, symbols, contracts, curve, spreads=spread, options=source_options)
         output.print_reading(screen, panel)
         task = make_task(panel, first_year=first_year, last_year=last_year)
     if template is not None:

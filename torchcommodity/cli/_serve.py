@@ -20,6 +20,7 @@ from torchcommodity.cli._prices import (
     CurveFile,
     CurveOf,
     SourceOptions,
+    Spreads,
     Symbols,
     check_source,
     read_prices,
@@ -108,12 +109,20 @@ class DashboardPrices:
     contracts: Contracts = None
     curve: CurveFile = None
     curve_of: CurveOf = None
+    spread: Spreads = None
     source_options: SourceOptions = DETECTED
 
     def read(self) -> "Panel":
         """The panel of these options."""
-        columns = self.symbols, self.contracts, self.curve
-        return read_prices(str(self.data), *columns, curve_of=self.curve_of, options=self.source_options)
+        return read_prices(
+            str(self.data),
+            self.symbols,
+            self.contracts,
+            self.curve,
+            curve_of=self.curve_of,
+            spreads=self.spread,
+            options=self.source_options,
+        )
 
 
 @with_bundles

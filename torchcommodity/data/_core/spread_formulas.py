@@ -144,7 +144,7 @@ def check_weights(legs: Mapping[str, float]) -> None:
     """Raise a `DataError` unless there are two legs, with weights that are finite and not zero."""
     if len(legs) < 2:
         got = ", ".join(legs) or "none"
-        raise DataError(f"spread: expected at least two legs; got {got}; a single price needs no spread")
+        raise DataError(f"spread: expected at least two legs, or one of {', '.join(USUAL_SPREADS)}; got {got}")
     for symbol, weight in legs.items():
         if not isfinite(weight) or weight == 0:
             raise DataError(f"spread: expected weights that are finite and not zero; got {weight:g} of {symbol!r}")

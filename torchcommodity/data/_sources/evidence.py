@@ -21,6 +21,7 @@ MOST_FIELDS = 12  # columns of numbers that one series has at most
 LEAD = 0.7  # of the gaps from close to open: to the moves of the close, and to the gaps the other way round
 RESTLESS = 0.06  # median change of a volume from row to row
 TOUCHES = 0.03  # share of rows in which open or close is the high or the low
+MEMORY = 0.5  # first autocorrelation of levels, those of spreads too; that of changes is below
 SIGNS = 0.2  # least share of negative, and of positive, values of what is no price
 FEW_MISSING = 0.05  # share of the prices of another column that a price column may lack
 
@@ -116,11 +117,29 @@ def _restless_moves(values: Array) -> Array:
     return moves if len(moves) > MIN_ROWS and np.median(np.abs(moves)) > RESTLESS else known[:0]
 
 
-def has_both_signs(values: Array) -> bool:
-    """Whether many numbers are negative and many positive, as of changes and deviations."""
+def looks_like_changes(values: Array) -> bool:
+    """Whether many numbers are negative and many positive, as of changes, and few resemble the one before.
+
+    Prices of a spread have both signs, too, but each of them is near the one before.
+
+    >>> looks_like_changes(np.array([1, -2, 1, -1, 2, -3.0])), looks_like_changes(np.array([-3, -2, -1, 1, 2, 3.0]))
+    (True, False)
+    """
     known = values[np.isfinite(values)]
     negative, positive = int((known < 0).sum()), int((known > 0).sum())
-    return negative >= 3 and min(negative, positive) >= SIGNS * len(known)
+    if negative < 3 or min(negative, positive) < SIGNS * len(known):
+        return False
+    centered = known - known.mean()
+    return bool(centered[1:] @ centered[:-1] < MEMORY * (centered @ centered))
+
+
+def is_deviation_of(deviations: Array, prices: Array) -> bool:
+    """Whether numbers, many of them negative, are positive prices less a constant, such as their mean."""
+    valid = np.isfinite(deviations) & np.isfinite(prices)
+    own, price = deviations[valid], prices[valid]
+    if len(own) < 3 or (own < 0).mean() < SIGNS or (price < 0).mean() >= SIGNS:
+        return False
+    return bool(np.ptp(own - price) <= 1e-6 * np.ptp(price))
 
 
 def is_change_of(changes: Array, prices: Array) -> bool:

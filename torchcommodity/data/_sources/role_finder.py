@@ -20,8 +20,9 @@ from torchcommodity.data._sources.evidence import (
     amount_words,
     cell_values,
     find_bars,
-    has_both_signs,
     is_change_of,
+    is_deviation_of,
+    looks_like_changes,
     not_prices,
     positive_rows,
 )
@@ -184,10 +185,15 @@ class RoleFinder:
                 reasons[n] = ""
         order = self._order if len(columns) <= MOST_FIELDS * 2 else None
         for n in columns if order is not None else ():
-            if not reasons[n] and (self._values(n) < 0).any():
-                others = (m for m in columns if m != n and is_change_of(self._values(n)[order], self._values(m)[order]))
-                reasons[n] = next((f"the change of {self.table.names[m]!r}" for m in others), "")
-        signed = [n for n in columns if not reasons[n] and has_both_signs(self._values(n))]
+            if reasons[n] or not (self._values(n) < 0).any():
+                continue
+            for m in (m for m in columns if m != n):
+                if is_change_of(self._values(n)[order], self._values(m)[order]):
+                    reasons[n] = f"the change of {self.table.names[m]!r}"
+                elif is_deviation_of(self._values(n), self._values(m)):
+                    reasons[n] = f"a deviation of {self.table.names[m]!r}"
+        rows: Any = slice(None) if order is None else order
+        signed = [n for n in columns if not reasons[n] and looks_like_changes(self._values(n)[rows])]
         if len(signed) < sum(not reason for reason in reasons.values()):  # a panel of spreads has no other columns
             for n in signed:
                 known = self._values(n)[np.isfinite(self._values(n))]
