@@ -331,3 +331,13 @@ def test_join_refuses_a_symbol_twice_and_two_frequencies(oil: Panel) -> None:
         oil.join(data.embedded(["WTI"]))
     with pytest.raises(DataError, match="join: expected panels of one frequency; got daily and monthly"):
         oil.join(data.embedded(["GOLD"], frequency="monthly"))
+
+
+def test_rolls_of_a_spread_are_on_rows_with_negative_prices_too() -> None:
+    panel = spread(
+        data.embedded(["HEATING_OIL_NYH", "GASOLINE_NYH"]).between("2018-01-01", "2018-12-31"),
+        "GASOLINE_NYH-HEATING_OIL_NYH",
+    )
+    panel = panel.with_contracts({panel.symbols[0]: "HO"})
+    assert (panel.values.plain() < 0).float().mean() > 0.5
+    assert torch.equal(panel.rolls(ahead=0), panel.roll_months(ahead=0))

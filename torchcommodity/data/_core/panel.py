@@ -354,10 +354,10 @@ class Panel:
     def rolls(self, ahead: int = 126) -> torch.Tensor:
         """Flag the rows on which a column switches to its next contract; `(T + ahead, N)` int64.
 
-        The flag is the calendar month of the roll, or 0. It is set on the first row with a positive price on or after
-        the day of the rule, or on which the delivery month changes where it is known: the return of that row contains
-        the roll gap. A column without contract and delivery months has no flags. See `data.roll_months` for the rows
-        ahead.
+        The flag is the calendar month of the roll, or 0. It is set on the first row with a positive price, or any price
+        of a spread, on or after the day of the rule, or on which the delivery month changes where it is known: the
+        return of that row contains the roll gap. A column without contract and delivery months has no flags. See
+        `data.roll_months` for the rows ahead.
 
         >>> from torchcommodity import data
         >>> wti = data.embedded(["WTI"]).between("2018-12-01", "2019-01-03").with_contracts({"WTI": "CL"})

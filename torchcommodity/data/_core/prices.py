@@ -10,7 +10,17 @@ Months = np.ndarray[Any, np.dtype[np.datetime64]]  # datetime64[M]
 
 
 MAX_PRICE = 1e100  # the squares and ratios of prices up to it are finite
+MIN_NEGATIVE = 2  # negative prices of a spread
 MIN_CHANGES = 10  # of the prices of a symbol; with fewer, nothing tells how far it moves
+
+
+def may_be_negative(prices: Array) -> bool:
+    """Whether prices `(T,)` are those of a spread: at least two of them are below zero; WTI has one, of April 2020.
+
+    >>> may_be_negative(np.array([18.31, -36.98, 8.91])), may_be_negative(np.array([-0.2, 0.1, -0.3]))
+    (False, True)
+    """
+    return int(np.count_nonzero(prices < 0)) >= MIN_NEGATIVE
 
 
 def overflows(prices: Any) -> Any:

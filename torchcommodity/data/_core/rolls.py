@@ -7,7 +7,7 @@ import numpy as np
 from torchcommodity.data._core.calendar import RowCalendar, row_calendar
 from torchcommodity.data._core.contracts import MONTH, Contract, business_calendar, get_contract
 from torchcommodity.data._core.errors import DataError
-from torchcommodity.data._core.prices import Dates, Months
+from torchcommodity.data._core.prices import Dates, Months, may_be_negative
 
 Flags = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -155,11 +155,12 @@ def column_roll_months(code: str | None, dates: Dates, deliveries: Months | None
 
 
 def move_to_prices(flags: Flags, prices: Prices) -> Flags:
-    """Move each flag of a column with prices `(T,)` to the next row with a positive price.
+    """Move each flag of a column with prices `(T,)` to the next row with a positive price, of a spread with any price.
 
     A roll before the first price is dropped.
     """
-    has_price = np.append(np.isfinite(prices) & (prices > 0), np.ones(len(flags) - len(prices), dtype=bool))
+    usable = np.isfinite(prices) & ((prices > 0) | may_be_negative(prices))
+    has_price = np.append(usable, np.ones(len(flags) - len(prices), dtype=bool))
     rows = np.flatnonzero(has_price)
     rolls = np.flatnonzero(flags)
     rolls = rolls[rolls >= rows[0]] if rows.size else rolls[:0]
