@@ -142,7 +142,7 @@ def test_spread_refuses_what_is_none(oil: Panel, legs: object, message: str) -> 
 
 
 def test_spread_refuses_weights_and_legs_of_other_types(oil: Panel) -> None:
-    with pytest.raises(TypeError, match="weights must be numbers"):
+    with pytest.raises(TypeError, match="weights must be numbers by symbol"):
         spread(oil, {"WTI": "one", "BRENT": 1})  # type: ignore[dict-item]  # under test
     with pytest.raises(TypeError, match="legs must be a mapping of symbols to weights"):
         spread(oil, 5)  # type: ignore[arg-type]  # under test
@@ -341,3 +341,34 @@ def test_rolls_of_a_spread_are_on_rows_with_negative_prices_too() -> None:
     panel = panel.with_contracts({panel.symbols[0]: "HO"})
     assert (panel.values.plain() < 0).float().mean() > 0.5
     assert torch.equal(panel.rolls(ahead=0), panel.roll_months(ahead=0))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"factors": {"WTI": 0}}, DataError, "factors that are finite and not zero; got 0 of 'WTI'"),
+        ({"factors": {"WTI": "a"}}, TypeError, "factors must be numbers by symbol"),
+        ({"factors": 2}, TypeError, "factors must be numbers by symbol"),
+        ({"unit": 5}, TypeError, "unit must be a text; got 5"),
+        ({"name": 5}, TypeError, "name must be a text; got 5"),
+    ],
+)
+def test_spread_refuses_arguments_of_other_kinds(
+    oil: Panel, arguments: dict[str, object], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        spread(oil, "BRENT-WTI", **arguments)  # type: ignore[arg-type]  # under test
+
+
+def test_spread_suggests_the_nearest_usual_spread(oil: Panel) -> None:
+    with pytest.raises(DataError, match="did you mean 'crack-3-2-1'"):
+        spread(oil, "crack-321")
+
+
+def test_spread_begins_its_default_name_with_a_leg_that_is_bought(oil: Panel) -> None:
+    assert spread(oil, {"WTI": -1, "BRENT": 1}).symbols == ("BRENT-WTI",)
+
+
+def test_join_refuses_what_is_no_panel(oil: Panel) -> None:
+    with pytest.raises(TypeError, match=r"join: expected panels, as data\.to_panel makes them; got DataFrame"):
+        oil.join(oil.to_pandas())  # type: ignore[arg-type]  # under test

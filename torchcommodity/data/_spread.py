@@ -16,8 +16,10 @@ from torchcommodity.data._core.price_units import parse_unit, unit_factor
 from torchcommodity.data._core.provenance import NOT_STATED, SYNTHETIC, Provenance
 from torchcommodity.data._core.spread_formulas import (
     PRODUCT_SYMBOLS,
+    USUAL_SPREADS,
     Leg,
     SpreadFormula,
+    check_numbers,
     check_weights,
     format_formula,
     grammar,
@@ -83,6 +85,9 @@ def spread(
     >>> spread(data.read("embedded"), "crack-3-2-1").units
     ('$/bbl',)
     """
+    for argument, text in (("name", name), ("unit", unit)):
+        if text is not None and not isinstance(text, str):
+            raise TypeError(f"{current_operation()}: {argument} must be a text; got {text!r}")
     panel = to_panel(prices)
     formula = _formula(legs)
     name = name or formula.name
@@ -90,9 +95,9 @@ def spread(
     if name in pool.symbols:
         raise DataError(f"{current_operation()}: expected a name other than the symbols of the prices; got {name!r}")
     if formula.calendar is not None and not set(formula.legs) & {*pool.symbols}:
-        result = _calendar_spread(pool, formula, name, unit)
+        result = _calendar_spread(pool, formula, name, unit or None)
     else:
-        result = _combination(pool, formula, name, unit, factors or {})
+        result = _combination(pool, formula, name, unit or None, _numbers("factors", factors or {}))
     if not result.values.plain().isfinite().any():
         raise DataError(f"{current_operation()}: expected a row with a price of every leg of {name!r}; got none")
     result = result.drop_empty_rows()
@@ -105,12 +110,19 @@ def _formula(legs: object) -> SpreadFormula:
     if not isinstance(legs, Mapping):
         rule = f"legs must be a mapping of symbols to weights, or a text: {grammar()}"
         raise TypeError(f"{current_operation()}: {rule}; got {type(legs).__name__}")
-    try:
-        weights = {str(symbol): float(weight) for symbol, weight in legs.items()}
-    except (TypeError, ValueError):
-        raise TypeError(f"{current_operation()}: weights must be numbers; got {dict(legs)}") from None
+    weights = _numbers("weights", legs)
     check_weights(weights)
     return SpreadFormula(format_formula(weights), weights)
+
+
+def _numbers(argument: str, numbers: Mapping[str, float]) -> dict[str, float]:
+    """Weights or factors by symbol, checked to be numbers that are finite and not zero."""
+    try:
+        values = {str(symbol): float(number) for symbol, number in numbers.items()}
+    except (AttributeError, TypeError, ValueError):
+        raise TypeError(f"{current_operation()}: {argument} must be numbers by symbol; got {numbers!r}") from None
+    check_numbers(argument, values)
+    return values
 
 
 def _combination(
@@ -123,7 +135,7 @@ def _combination(
     if usual is not None:
         legs = tuple(replace(leg, symbol=_find_product(pool, leg.symbol, formula)) for leg in legs)
     symbols = [leg.symbol for leg in legs]
-    _check_symbols("legs", symbols, pool.symbols)
+    _check_symbols("legs", symbols, pool.symbols, formula.name)
     _check_symbols("factors", factors, symbols)
     part = pool.select(symbols)
     if any(part.averages) and not all(part.averages):
@@ -233,13 +245,14 @@ def _find_product(pool: Panel, code: str, formula: SpreadFormula) -> str:
     )
 
 
-def _check_symbols(argument: str, symbols: Iterable[str], known: Sequence[str]) -> None:
-    """Raise a `DataError` for an unknown symbol, with the nearest one."""
+def _check_symbols(argument: str, symbols: Iterable[str], known: Sequence[str], text: str = "") -> None:
+    """Raise a `DataError` for an unknown symbol, with the nearest one, or the usual spread nearest to the text."""
     for symbol in symbols:
         if symbol not in known:
             upper = {name.upper(): name for name in known}
-            nearest = get_close_matches(symbol.upper(), upper, n=1)
-            hint = f"did you mean {upper[nearest[0]]!r}?" if nearest else f"the symbols are {summarize_names(known)}"
+            usual = get_close_matches(text.lower(), USUAL_SPREADS, n=1, cutoff=0.75)
+            nearest = usual or [upper[name] for name in get_close_matches(symbol.upper(), upper, n=1)]
+            hint = f"did you mean {nearest[0]!r}?" if nearest else f"the symbols are {summarize_names(known)}"
             raise DataError(f"{current_operation()}: unknown symbol {symbol!r} in {argument}; {hint}")
 
 
@@ -255,7 +268,7 @@ def _factor(part: Panel, n: int, unit: str, product: str | None, factors: Mappin
     """The number that turns the price of leg n into the unit that its weight multiplies."""
     symbol = part.symbols[n]
     if symbol in factors:
-        return float(factors[symbol])
+        return factors[symbol]
     if product is None and not any(part.units):
         return 1.0  # a table without units: the weights say all
     return _convert(symbol, part.units[n], unit, product or part.contracts[n])

@@ -193,6 +193,8 @@ def align_references(references: "Panel", panel: "Panel") -> "Panel":
 
 def join_panels(panels: Sequence["Panel"]) -> "Panel":
     """The symbols of all panels on the dates of any of them, NaN where a panel has no row; see `Panel.join`."""
+    if others := [type(panel).__name__ for panel in panels if not isinstance(panel, type(panels[0]))]:
+        raise TypeError(f"join: expected panels, as data.to_panel makes them; got {summarize_names(others)}")
     symbols = [symbol for panel in panels for symbol in panel.symbols]
     if repeated := list(dict.fromkeys(symbol for symbol in symbols if symbols.count(symbol) > 1)):
         raise DataError(f"join: expected distinct symbols; got {summarize_names(repeated)} in two panels")

@@ -145,19 +145,25 @@ def check_weights(legs: Mapping[str, float]) -> None:
     if len(legs) < 2:
         got = ", ".join(legs) or "none"
         raise DataError(f"spread: expected at least two legs, or one of {', '.join(USUAL_SPREADS)}; got {got}")
-    for symbol, weight in legs.items():
-        if not isfinite(weight) or weight == 0:
-            raise DataError(f"spread: expected weights that are finite and not zero; got {weight:g} of {symbol!r}")
+    check_numbers("weights", legs)
+
+
+def check_numbers(argument: str, numbers: Mapping[str, float]) -> None:
+    """Raise a `DataError` unless the numbers are finite and not zero."""
+    for symbol, number in numbers.items():
+        if not isfinite(number) or number == 0:
+            raise DataError(f"spread: expected {argument} that are finite and not zero; got {number:g} of {symbol!r}")
 
 
 def format_formula(legs: Mapping[str, float]) -> str:
-    """A formula that `parse_spread` reads.
+    """A formula that `parse_spread` reads; it begins with a leg that is bought, if there is one.
 
     >>> format_formula({"GASOLINE": 2, "HEATOIL": 1, "WTI": -3})
     '2*GASOLINE+HEATOIL-3*WTI'
     """
     words: list[str] = []
-    for symbol, weight in legs.items():
+    first = next((symbol for symbol, weight in legs.items() if weight > 0), "")
+    for symbol, weight in sorted(legs.items(), key=lambda leg: leg[0] != first):
         name = symbol if re.fullmatch(r"[^\s+*'\"-]+", symbol) else f"'{symbol}'"
         factor = "" if abs(weight) == 1 else f"{abs(weight):.10g}*"
         words.append(f"{'-' if weight < 0 else '+' if words else ''}{factor}{name}")
