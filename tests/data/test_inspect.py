@@ -29,13 +29,14 @@ def test_inspect_accepts_a_long_series():
 
 
 def test_inspect_reports_what_a_forecast_rejects(tmp_path):
-    few, negative = PRICES[: FIT_PRICES["daily"] - 1], -PRICES[:600]
+    few, negative, zeros = PRICES[: FIT_PRICES["daily"] - 1], -PRICES[:600], np.zeros(600)
     sparse = np.where(np.arange(600) % 3 == 0, PRICES[:600], np.nan)
     expected = {
         "one_row": (series([18.27]), [("short history", "A")]),
         "one_price_too_few": (series(few), [("short history", "A")]),
         "constant": (series(np.full(600, 50.0)), [("stale", "A"), ("constant price", "A")]),
-        "negative": (series(negative), [("nonpositive", "A")] * 6 + [("no positive price", "A")]),
+        "negative": (series(negative), [("signed prices", "A")]),  # asinh(P / S) takes them
+        "zeros": (series(zeros), [("nonpositive", "A")] * 6 + [("stale", "A"), ("no positive price", "A")]),
         "sparse": (series(sparse), [("mostly missing", "A"), ("mixed frequency", "A")]),
     }
     for name, (frame, findings) in expected.items():

@@ -12,6 +12,7 @@ from torchcommodity.batch._sources import PanelTable
 from torchcommodity.data import summarize_names
 from torchcommodity.export import Artifact
 from torchcommodity.forecast import last_prices
+from torchcommodity.models import price_after
 
 MAX_CELLS = 65_536  # prices in one call
 # In this graph every operator acts on the values of one panel. A network multiplies matrices, and the last bits of such
@@ -35,11 +36,11 @@ class BlockResult(NamedTuple):
 
 
 class Quantiles(NamedTuple):
-    """Forecasts of P panels: origin (P, N) in days, last price (P, N), quantiles (P, N, H, Q) of the log-return."""
+    """Forecasts of P panels: origin (P, N) in days, last price (P, N), quantiles (P, N, H, Q) as of the artifact."""
 
     origins: Array
     last: Array
-    log_returns: Array
+    changes: Array
 
 
 def forecast_block(artifact: Artifact, source: PanelTable, block: Sequence[PanelRows]) -> BlockResult:
@@ -47,10 +48,10 @@ def forecast_block(artifact: Artifact, source: PanelTable, block: Sequence[Panel
     results = parse_block(block, artifact.metadata, source)
     parsed = [panel for panel in results if isinstance(panel, ParsedPanel)]
     quantiles = _call(artifact, parsed)
-    finite = np.asarray(np.isfinite(quantiles.log_returns).all(axis=(1, 2, 3)))
+    finite = np.asarray(np.isfinite(quantiles.changes).all(axis=(1, 2, 3)))
     rejected = {panel.name: panel for panel in results if isinstance(panel, RejectedPanel)}
     for k in np.flatnonzero(~finite):
-        pairs = zip(artifact.metadata.symbols, quantiles.log_returns[k])
+        pairs = zip(artifact.metadata.symbols, quantiles.changes[k])
         few = summarize_names(symbol for symbol, x in pairs if not np.isfinite(x).all())
         reason = f"expected more than {artifact.metadata.warmup} returns of every symbol; got too few of {few}"
         rejected[parsed[k].name] = RejectedPanel(parsed[k].name, reason)
@@ -97,17 +98,19 @@ def _call(artifact: Artifact, panels: Sequence[ParsedPanel]) -> Quantiles:
     ):
         prices = torch.from_numpy(np.stack([panels[k].prices for k in group]))
         days = torch.from_numpy(np.stack([panels[k].days for k in group]))
-        row, last = last_prices(prices[..., :N])
+        row, last = last_prices(prices[..., :N], metadata.price_scale)
         result.origins[group], result.last[group] = days.gather(1, row), last
-        result.log_returns[group] = artifact(prices, days).transpose(1, 2)
+        result.changes[group] = artifact(prices, days).transpose(1, 2)
     return result
 
 
 def _table(artifact: Artifact, names: Sequence[str], quantiles: Quantiles) -> Any:
-    """One row per panel, symbol, horizon and level."""
+    """One row per panel, symbol, horizon and level; the log-return of a price that may be negative is NaN."""
     metadata = artifact.metadata
-    panel, symbol, horizon, level = (index.ravel() for index in np.indices(quantiles.log_returns.shape))
-    last_price, log_return = quantiles.last[panel, symbol], torch.from_numpy(quantiles.log_returns.reshape(-1))
+    panel, symbol, horizon, level = (index.ravel() for index in np.indices(quantiles.changes.shape))
+    last_price, change = quantiles.last[panel, symbol], torch.from_numpy(quantiles.changes.reshape(-1))
+    scale = None if metadata.price_scale is None else metadata.price_scale[torch.from_numpy(symbol)]
+    log_return = change if scale is None else torch.where(scale.isnan(), change, torch.nan)
     return pa.table(
         {
             "panel": pa.array(names, pa.string()).take(pa.array(panel)),
@@ -117,6 +120,6 @@ def _table(artifact: Artifact, names: Sequence[str], quantiles: Quantiles) -> An
             "horizon": np.array(metadata.horizons, dtype=np.int32)[horizon],
             "level": np.array(metadata.levels)[level],
             "log_return": log_return.numpy(),
-            "price": (torch.from_numpy(last_price) * log_return.exp()).numpy(),
+            "price": price_after(torch.from_numpy(last_price), change, scale).numpy(),
         }
     )

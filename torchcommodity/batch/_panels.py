@@ -196,7 +196,8 @@ def _parse(
             with operation("batch"):
                 check_frequency(own, metadata.frequency)
                 check_not_future(own, metadata.frequency)
-            check_warmup(torch.from_numpy(panel.prices[:, :N]), metadata.symbols, metadata.warmup)
+            own_prices = torch.from_numpy(panel.prices[:, :N])
+            check_warmup(own_prices, metadata.symbols, metadata.warmup, metadata.price_scale)
             result[k] = panel
         except ValueError as error:
             reasons[k] = str(error)

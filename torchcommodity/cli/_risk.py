@@ -80,12 +80,20 @@ def risk(
 
 
 def _positions(forecast: "Forecast", level: float) -> "pd.DataFrame":
-    """One row per symbol, side and horizon."""
+    """One row per symbol, side and horizon; of a price that may be negative, losses per unit held, and their unit."""
     import pandas as pd
+    import torch
 
-    from torchcommodity.risk import position_losses
+    from torchcommodity.risk import position_losses, price_losses
 
-    losses = position_losses(forecast.log_returns, forecast.levels, level)  # (H, N) each
+    losses: tuple[torch.Tensor, ...] = position_losses(forecast.log_returns, forecast.levels, level)  # (H, N) each
+    units = {}
+    if forecast.signed:
+        in_price = price_losses(forecast.prices - forecast.last[:, None], forecast.levels, level)
+        signed = torch.tensor([symbol in forecast.signed for symbol in forecast.symbols])
+        losses = tuple(torch.where(signed, price, share) for price, share in zip(in_price, losses))
+        names = zip(forecast.symbols, forecast.units)
+        units = {symbol: unit or "price" if symbol in forecast.signed else "" for symbol, unit in names}
     sides = {"long": losses[:2], "short": losses[2:]}
     table: pd.DataFrame = pd.DataFrame(
         {
@@ -94,6 +102,7 @@ def _positions(forecast: "Forecast", level: float) -> "pd.DataFrame":
             "horizon": horizon,
             "value_at_risk": var[i, n].item(),
             "expected_shortfall": es[i, n].item(),
+            **({"unit": units[symbol]} if units else {}),
         }
         for n, symbol in enumerate(forecast.symbols)
         for side, (var, es) in sides.items()
@@ -112,8 +121,12 @@ def _portfolio(simulation: "Simulation", weights: dict[str, float], level: float
     if unknown := [symbol for symbol in weights if symbol not in simulation.symbols]:
         expected = ", ".join(simulation.symbols)
         raise ValueError(f"--weights: expected symbols of the model, {expected}; got {', '.join(unknown)}")
-    positions = torch.tensor([weights.get(symbol, 0.0) for symbol in simulation.symbols], dtype=torch.float64)
-    earned = simulation.log_returns.plain() - simulation.roll_gaps - simulation.location
+    if spreads := [symbol for symbol in weights if symbol in simulation.forecast.signed]:
+        rule = "expected symbols with returns, which prices below zero do not have"
+        raise ValueError(f"--weights: {rule}; got {', '.join(spreads)}: give the weights of its legs")
+    columns = [n for n, symbol in enumerate(simulation.symbols) if symbol in weights]
+    positions = torch.tensor([weights[simulation.symbols[n]] for n in columns], dtype=torch.float64)
+    earned = (simulation.log_returns.plain() - simulation.roll_gaps - simulation.location)[..., columns]
     returns = [holding_returns(earned[:, :horizon], positions) for horizon in simulation.forecast.horizons]
     table: pd.DataFrame = pd.DataFrame(
         {
@@ -132,11 +145,15 @@ def _table(losses: "pd.DataFrame", forecast: "Forecast", level: float) -> object
     rows = []
     for (symbol, side), group in losses.groupby(["symbol", "side"], sort=False):
         pairs = zip(group["value_at_risk"], group["expected_shortfall"])
-        rows.append((f"{symbol} {side}".strip(), *(f"{100 * var:.1f} / {100 * es:.1f}" for var, es in pairs)))
+        is_signed = symbol in forecast.signed
+        name, factor = f"{symbol} {side}".strip(), 1 if is_signed else 100
+        name = f"{name}, {group['unit'].iloc[0]}" if is_signed else name
+        rows.append((name, *(f"{factor * var:.1f} / {factor * es:.1f}" for var, es in pairs)))
     visible = rows[: 2 * output.MAX_ROWS]
     heads = ("position", *map(forecast.calendar.name, forecast.horizons))
     title = f"Value at risk / expected shortfall, {100 * level:g} %, from {forecast.origin}"
     table = output.table(title, heads, visible)
     more = f"; and {len(rows) - len(visible)} more, --out writes all of them" if len(rows) > len(visible) else ""
-    table.caption, table.caption_justify = f"Losses in percent of the position's value{more}", "left"
+    per_unit = "; those with a unit per unit held" if forecast.signed else ""
+    table.caption, table.caption_justify = f"Losses in percent of the position's value{per_unit}{more}", "left"
     return table

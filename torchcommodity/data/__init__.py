@@ -89,6 +89,8 @@ if TYPE_CHECKING:
     from torchcommodity.data._quality.inspect import is_strict as is_strict
     from torchcommodity.data._quality.price_forms import PriceForm as PriceForm
     from torchcommodity.data._quality.price_forms import price_forms as price_forms
+    from torchcommodity.data._quality.price_forms import signed_findings as signed_findings
+    from torchcommodity.data._quality.price_forms import signed_symbols as signed_symbols
     from torchcommodity.data._quality.training import PriceStatistics as PriceStatistics
     from torchcommodity.data._quality.training import compare_with_training as compare_with_training
     from torchcommodity.data._quality.training import price_statistics as price_statistics
@@ -190,7 +192,7 @@ _MODULES = {
         "inspect_prices",
         "is_strict",
     ],
-    "_quality.price_forms": ["PriceForm", "price_forms"],
+    "_quality.price_forms": ["PriceForm", "price_forms", "signed_findings", "signed_symbols"],
     "_quality.training": ["PriceStatistics", "compare_with_training", "price_statistics"],
     "_read": ["add_curve", "add_references", "read", "read_curve", "to_panel"],
     "_spread": ["spread"],

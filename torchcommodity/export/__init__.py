@@ -2,6 +2,7 @@
 
 from torchcommodity._choices import ArtifactFormat as Format
 from torchcommodity.export._artifact import Artifact as Artifact
+from torchcommodity.export._artifact import artifact_findings as artifact_findings
 from torchcommodity.export._artifact import panel_inputs as panel_inputs
 from torchcommodity.export._artifact import panel_location as panel_location
 from torchcommodity.export._export import export as export
@@ -14,6 +15,7 @@ __all__ = [
     "Format",
     "Metadata",
     "RawPriceForecaster",
+    "artifact_findings",
     "export",
     "make_metadata",
     "panel_inputs",

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchcommodity.data import Panel, add_curve, add_references, compare_with_training, to_panel
+from torchcommodity.data import Finding, Panel, add_curve, add_references, compare_with_training, to_panel
 from torchcommodity.export._checksum import verify
 from torchcommodity.export._compatibility import (
     CPU,
@@ -30,6 +30,7 @@ from torchcommodity.forecast import (
     check_warmup,
     explain_location,
     input_findings,
+    signed_price_findings,
 )
 from torchcommodity.models import ModelInputs
 from torchcommodity.opkit.arguments import current_operation, operation
@@ -129,6 +130,9 @@ class Artifact:
     def __call__(self, prices: Tensor, days: Tensor) -> Tensor:
         """Quantiles (B, H, N, Q) float64 of the cumulative log-return after the last row.
 
+        Of a symbol with a `metadata.scale` S, whose prices may be zero or negative, quantiles of the change of
+        asinh(P / S): a price is S sinh(asinh(P / S) + change). `predict` returns prices.
+
         Args:
             prices: (B, T, C) float64, the columns of `metadata.columns`: symbols in `metadata.units`, references,
                 closes of curves, and open, high and low of `metadata.ranges`. NaN is missing; zero and negative prices
@@ -175,9 +179,10 @@ class Artifact:
             log_returns = self(*panel_inputs(metadata, panel))[0]
         except ValueError as error:
             raise ValueError(f"predict: {error}") from None
-        findings = (*compare_with_training(panel, metadata.training_prices), *input_findings(panel, metadata.ranges))
-        panel = replace(panel, findings=(*panel.findings, *findings))
-        return Forecast.from_log_returns(panel, metadata.horizons, metadata.levels, log_returns)
+        panel = replace(panel, findings=artifact_findings(metadata, panel))
+        return Forecast.from_log_returns(
+            panel, metadata.horizons, metadata.levels, log_returns, scale=metadata.price_scale
+        )
 
     @operation("location")
     @one_thread()
@@ -213,7 +218,7 @@ class Artifact:
                 raise ValueError(f"{current_operation()}: curve must be None: the artifact takes no curve; got one")
             panel = add_curve(panel, curve, dict(zip(metadata.symbols, metadata.curve_of)))
         try:
-            check_warmup(panel.values.plain(), panel.symbols, metadata.warmup)
+            check_warmup(panel.values.plain(), panel.symbols, metadata.warmup, metadata.price_scale)
         except ValueError as error:
             raise ValueError(f"{current_operation()}: {error}") from None
         return panel
@@ -249,6 +254,16 @@ def panel_inputs(metadata: Metadata, panel: Panel) -> tuple[Tensor, Tensor]:  # 
     return prices[None], torch.from_numpy(panel.dates.astype(np.int64))[None]
 
 
+def artifact_findings(metadata: Metadata, panel: Panel) -> tuple[Finding, ...]:
+    """Findings of an aligned panel, with what is unlike the training prices, as those of `Forecaster.predict`."""
+    findings = list(panel.findings)
+    if metadata.location is not None:
+        settings = metadata.price_scale, metadata.location.config.cap
+        findings = signed_price_findings(findings, panel.values.plain(), metadata.symbols, *settings)
+    unlike = compare_with_training(panel, metadata.training_prices, metadata.signed)
+    return (*findings, *unlike, *input_findings(panel, metadata.ranges))
+
+
 def panel_location(metadata: Metadata, panel: Panel) -> Location | None:
     """What moves the medians of an artifact from the last row of an aligned panel; None for an earlier version's."""
     if metadata.location is None:
@@ -257,11 +272,11 @@ def panel_location(metadata: Metadata, panel: Panel) -> Location | None:
     columns, rolls = metadata.layout.split(prices), None
     if any(metadata.contracts):  # those of the graph
         rolls = RollMonths(metadata.contracts, metadata.horizons[-1])(days[None])[0]
-    har = metadata.location.to_har(len(metadata.symbols))
+    har = metadata.location.to_har(len(metadata.symbols), metadata.price_scale)
     inputs = ModelInputs(
         columns.symbols, rolls, columns.curve, references=columns.references, days=days, bars=columns.bars
     )
-    return explain_location(har, inputs, metadata.symbols, metadata.references)
+    return explain_location(har, inputs, metadata.symbols, metadata.references, panel.units)
 
 
 def check_inputs(metadata: Metadata, prices: Tensor, days: Tensor) -> None:

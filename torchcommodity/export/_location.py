@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from torchcommodity.forecast import COEFFICIENTS, PAIRS, ROWS, check_pairs
 from torchcommodity.models import Har, HarConfig, model_config
 
-BASIS_ROWS = "location.basis.rows"
+BASIS_ROWS, REVERSION_ROWS = "location.basis.rows", "location.reversion.rows"
 
 
 @dataclass(frozen=True)
@@ -32,23 +33,24 @@ class LocationRecord:
         )
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any], symbols: int) -> "LocationRecord":
-        """The record from `dataclasses.asdict` or JSON.
+    def from_dict(cls, values: dict[str, Any], symbols: int, scale: Tensor | None = None) -> "LocationRecord":
+        """The record from `dataclasses.asdict` or JSON, for symbols with a price scale (N,) or None.
 
         Raises:
             ValueError, TypeError, KeyError: other content, or that of another number of symbols.
         """
         record = cls(model_config("har-garch", {"har": values["config"]}).har, values["state"])
-        record.to_har(symbols)
+        record.to_har(symbols, scale)
         return record
 
-    def to_har(self, symbols: int) -> Har:
-        """`Har` with the location of the record, and without calibrated variances.
+    def to_har(self, symbols: int, scale: Tensor | None = None) -> Har:
+        """`Har` with the location of the record and this price scale, and without calibrated variances.
 
         Raises:
             ValueError: the tensors are not those of such a `Har`.
         """
-        har, integers = Har(symbols, self.config), (PAIRS, ROWS, BASIS_ROWS)
+        har, integers = Har(symbols, self.config), (PAIRS, ROWS, BASIS_ROWS, REVERSION_ROWS)
+        har.set_price_scale(scale)
         state = {
             name: torch.tensor(x, dtype=torch.long if name in integers else torch.double)
             for name, x in self.state.items()

@@ -1,12 +1,15 @@
 """Metadata of an artifact."""
 
 import json
+import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import date
 from typing import Annotated, Any, get_args
 
 import numpy as np
 import torch
+from torch import Tensor
 
 import torchcommodity
 from torchcommodity._choices import ArtifactFormat
@@ -15,7 +18,7 @@ from torchcommodity.export._columns import ColumnLayout
 from torchcommodity.export._export_program import close_names
 from torchcommodity.export._location import LocationRecord
 from torchcommodity.export._roll_months import calendar_range, day_range
-from torchcommodity.forecast import Forecaster, align_panel, check_names, check_statistics
+from torchcommodity.forecast import Forecaster, align_panel, check_names, check_statistics, signed_columns
 from torchcommodity.models import MODELS, Bounds, Increasing, IncreasingInts, check_fields, model_name
 from torchcommodity.opkit.arguments import operation
 from torchcommodity.training import check_no_extra_terms
@@ -54,6 +57,8 @@ class Metadata:
             the front contract of CL.
         curve_of: product of the curve of each symbol, or None. A file of an earlier version has none.
         location: what `Artifact.location` needs beside the prices. A file of an earlier version has none.
+        scale: S of each symbol whose prices may be zero or negative: the graph returns quantiles of the change of
+            asinh(P / S); null for one in logs. Empty if all are.
     """
 
     format: ArtifactFormat
@@ -78,6 +83,17 @@ class Metadata:
     ranges: tuple[str, ...] = ()
     closes: tuple[str, ...] = ()
     curve_of: tuple[str | None, ...] = ()
+    scale: tuple[float | None, ...] = ()
+
+    @property
+    def price_scale(self) -> Tensor | None:
+        """(N,) `scale`, NaN = log; None: all are logs."""
+        return _scale_tensor(self.scale)
+
+    @property
+    def signed(self) -> tuple[str, ...]:
+        """Symbols whose prices may be zero or negative."""
+        return tuple(symbol for symbol, scale in zip(self.symbols, self.scale) if scale is not None)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -107,8 +123,16 @@ class Metadata:
         return day_range(self.calendar)
 
     def to_json(self) -> str:
-        """Convert to JSON, without the checksum."""
-        return json.dumps(asdict(replace(self, sha256="")), sort_keys=True)
+        """Convert to JSON, without the checksum, and without a scale that no symbol has."""
+        values = asdict(replace(self, sha256=""))
+        if not self.scale:
+            del values["scale"]
+        return json.dumps(values, sort_keys=True)
+
+
+def _scale_tensor(scale: Sequence[float | None]) -> Tensor | None:
+    values = [math.nan if x is None else x for x in scale]
+    return torch.tensor(values, dtype=torch.double) if values else None
 
 
 @operation("export")
@@ -124,7 +148,7 @@ def make_metadata(forecaster: Forecaster, format: ArtifactFormat) -> Metadata:
     """
     remedy = "an artifact takes prices only: fit without them, or use Forecaster.predict with covariates"
     check_no_extra_terms(forecaster.model.har.config, remedy)
-    sources = forecaster.sources
+    sources, scale = forecaster.sources, forecaster.scale
     return Metadata(
         format=format,
         symbols=tuple(forecaster.symbols),
@@ -147,6 +171,7 @@ def make_metadata(forecaster: Forecaster, format: ArtifactFormat) -> Metadata:
         curve_of=forecaster.curve_of if any(forecaster.curve_of) else (),
         location=LocationRecord.from_har(forecaster.model.har),
         ranges=forecaster.ranges,
+        scale=() if scale is None else tuple(None if math.isnan(x) else x for x in scale.tolist()),
     )
 
 
@@ -159,8 +184,8 @@ def parse_metadata(text: str, sha256: str) -> Metadata:
     values: dict[str, Any] = json.loads(text)
     lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
     prices = tuple(PriceStatistics(**record) for record in values.get("training_prices", ()))
-    location = values.get("location")
-    location = None if location is None else LocationRecord.from_dict(location, len(values["symbols"]))
+    location, scale = values.get("location"), _scale_tensor(values.get("scale", ()))
+    location = None if location is None else LocationRecord.from_dict(location, len(values["symbols"]), scale)
     metadata = Metadata(**{**values, **lists, "training_prices": prices, "location": location, "sha256": sha256})
     check_metadata(metadata)
     return metadata
@@ -171,7 +196,7 @@ def check_metadata(metadata: Metadata) -> None:
     m = metadata
     check_fields(m)
     check_names(m.symbols, m.contracts, m.provenance)
-    check_statistics(m.training_prices, len(m.symbols))
+    check_statistics(m.training_prices, len(m.symbols), signed_columns(m.price_scale))
     trained = np.datetime64(date.fromisoformat(m.trained_through), "D")
     first, last = (np.datetime64(date.fromisoformat(day), "D") for day in m.calendar)
     config = None if m.location is None else m.location.config
@@ -183,6 +208,8 @@ def check_metadata(metadata: Metadata) -> None:
         f"model: one of {', '.join(MODELS)}": m.model in MODELS,
         "frequency: daily with contracts": m.frequency == "daily" or not any(m.contracts),
         "curve_of: none, or one for each symbol": len(m.curve_of) in (0, len(m.symbols)),
+        "scale: none, or a positive number or null for each symbol": len(m.scale) in (0, len(m.symbols))
+        and all(x is None or 0 < x < math.inf for x in m.scale),
         "ranges: of symbols": set(m.ranges) <= set(m.symbols),
         "calendar: that of the contracts": tuple(m.calendar) in (calendar_range(m.contracts), calendar_range(["CL"])),
         "trained_through: a date of the calendar": first <= trained <= last,

@@ -35,6 +35,7 @@ from torchcommodity.forecast._forecaster_file import check_names as check_names
 from torchcommodity.forecast._forecaster_file import check_pairs as check_pairs
 from torchcommodity.forecast._forecaster_file import check_statistics as check_statistics
 from torchcommodity.forecast._forecaster_file import check_weights as check_weights
+from torchcommodity.forecast._forecaster_file import signed_columns as signed_columns
 from torchcommodity.forecast._history import align_panel as align_panel
 from torchcommodity.forecast._history import check_warmup as check_warmup
 from torchcommodity.forecast._history import ended_ranges as ended_ranges
@@ -42,6 +43,7 @@ from torchcommodity.forecast._history import ended_references as ended_reference
 from torchcommodity.forecast._history import input_findings as input_findings
 from torchcommodity.forecast._history import last_prices as last_prices
 from torchcommodity.forecast._history import missing_curves as missing_curves
+from torchcommodity.forecast._history import signed_price_findings as signed_price_findings
 from torchcommodity.forecast._intervals import Coverage as Coverage
 from torchcommodity.forecast._intervals import Interval as Interval
 from torchcommodity.forecast._intervals import count_independent as count_independent
@@ -141,6 +143,8 @@ __all__ = [
     "pretrained",
     "previous_forecast",
     "score",
+    "signed_columns",
+    "signed_price_findings",
     "statistical",
     "summarize",
     "symbol_roll_days",

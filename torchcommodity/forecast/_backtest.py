@@ -1,6 +1,7 @@
 """Walk-forward backtest: every year is forecast by models fitted on earlier rows only."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from torchcommodity.data import (
     calendar_years,
     check_doubts,
     check_not_synthetic,
+    price_forms,
+    signed_findings,
     target_rows,
     targets,
     to_panel,
@@ -21,7 +24,7 @@ from torchcommodity.data import (
 from torchcommodity.forecast._baselines import baselines as default_baselines
 from torchcommodity.forecast._other_words import hint_keywords
 from torchcommodity.forecast._score import Backtest
-from torchcommodity.models import HarConfig, model_name
+from torchcommodity.models import HarConfig, model_name, positive_prices
 from torchcommodity.opkit.arguments import operation
 from torchcommodity.training import (
     LOCAL,
@@ -38,6 +41,7 @@ from torchcommodity.training import (
     covariate_variances,
     model_inputs,
     one_thread,
+    price_scale,
     run_fold,
 )
 
@@ -59,6 +63,7 @@ def backtest(
     references: Any = None,
     curve: Any = None,
     curve_of: Mapping[str, str | None] | None = None,
+    signed: Iterable[str] = (),
     first_year: int | None = None,
     refit_network: int = 2,
     seed: int = 0,
@@ -84,6 +89,8 @@ def backtest(
         references: as for `fit`.
         curve: as for `fit`.
         curve_of: as for `fit`.
+        signed: as for `fit`. Forecasts and outcomes of such a symbol are changes of asinh(P / S), with S from the rows
+            before the first test year, whatever the S of each fit.
         first_year: first test year; by default the last seven years are tested, twenty of monthly prices, or fewer in a
             short panel.
         refit_network: years between trainings of the network.
@@ -109,20 +116,24 @@ def backtest(
     """
     panel = add_curve(add_references(to_panel(prices), references), curve, curve_of).drop_empty_rows()
     check_not_synthetic(panel, panel.references)
+    forms = price_forms(panel, signed)
+    signed = tuple(form.symbol for form in forms if form.form == "asinh")
+    panel = replace(panel, findings=signed_findings(panel.findings, forms))
     check_doubts(panel, strict)
     config = add_extra_terms(check_config(config, panel, horizons, levels, symmetry), covariates)
     if refit_network < 1:
         raise ValueError(f"backtest: refit_network must be at least 1; got {refit_network}")
-    check_history(panel, config.model.har, allow_short=True)
+    check_history(panel, config.model.har, allow_short=True, signed=signed)
     baselines = default_baselines(panel.frequency) if baselines is None else baselines
     blocks = _test_blocks(panel.dates, first_year, config.model.har)
-    check_past(panel, config.model.har, rows=blocks[0].start)
+    check_past(panel, config.model.har, rows=blocks[0].start, signed=signed)
     extra = covariate_variances(panel, config.model.har, covariates)
     har = config.model.har
     inputs = model_inputs(panel, har.horizons[-1], extra, har.references, har.bars)
+    scale = price_scale(inputs.prices[: blocks[0].start], panel.symbols, signed)
     years = [(str(panel.dates[test.start])[:4], test) for test in blocks]
     folds = [
-        Fold(inputs.before(part[-1][1].stop), dict(part), config, seed, baselines)
+        Fold(inputs.before(part[-1][1].stop), dict(part), config, seed, baselines, scale)
         for part in (years[i : i + refit_network] for i in range(0, len(years), refit_network))
     ]
     results = []
@@ -133,19 +144,22 @@ def backtest(
             progress(done, len(years), years[done - 1][0])
     predictions = {name: [result.predictions[name] for result in results] for name in results[0].predictions}
     rows = slice(blocks[0].start, len(panel))
-    ends = target_rows(panel.values.plain(), config.model.har.horizons).numpy()  # (T, H, N)
+    positive = positive_prices(inputs.prices, scale)
+    ends = target_rows(positive, config.model.har.horizons).numpy()  # (T, H, N)
     return Backtest(
         model=model_name(config.model),
         origins=panel.dates[rows],
         symbols=panel.symbols,
         horizons=config.model.har.horizons,
         levels=config.model.har.levels,
-        targets=targets(inputs.prices, config.model.har.horizons)[rows],
+        targets=targets(positive, config.model.har.horizons)[rows],
         target_dates=np.where(ends < 0, np.datetime64("NaT", "D"), panel.dates[ends])[rows],
         quantiles={name: torch.cat([p.quantiles for p in parts]) for name, parts in predictions.items()},
         variances={name: torch.cat([p.variance for p in parts]) for name, parts in predictions.items()},
         fits=tuple(result.fit_note for result in results),
         mix={year: mix for result in results for year, mix in result.mix.items()},
+        scale=scale,
+        prices=None if scale is None else inputs.prices[rows],
     )
 
 

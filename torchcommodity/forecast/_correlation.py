@@ -8,6 +8,7 @@ import numpy.typing as npt
 import torch
 
 from torchcommodity.data import Panel
+from torchcommodity.models import positive_prices
 from torchcommodity.ops import correlation_regime, log_returns, rolling_correlation
 
 CORRELATION_WINDOW = 60  # rows
@@ -43,11 +44,12 @@ class Correlation:
     changes: tuple[str, ...]
 
 
-def correlation(panel: Panel) -> Correlation | None:
+def correlation(panel: Panel, scale: torch.Tensor | None = None) -> Correlation | None:
     """Rolling correlation of the first 12 symbols; None for fewer than two symbols or if no window is full.
 
     Args:
         panel: raw prices.
+        scale: (N,) S of prices that may be negative, of which changes of asinh(P / S) count; NaN = log.
 
     Example:
         >>> from torchcommodity import data
@@ -57,7 +59,8 @@ def correlation(panel: Panel) -> Correlation | None:
     symbols = panel.symbols[:MAX_SYMBOLS]
     if len(symbols) < 2 or len(panel) < 2 * CORRELATION_WINDOW:
         return None
-    returns = log_returns(panel.select(symbols).values.plain())  # (T, N)
+    prices = positive_prices(panel.values.plain(), scale)[:, : len(symbols)]
+    returns = log_returns(prices)  # (T, N)
     matrices = rolling_correlation(returns, CORRELATION_WINDOW, min_periods=CORRELATION_WINDOW // 2)  # (T, N, N)
     frequent = (torch.isfinite(returns).float().mean(0) > 0.5).tolist()
     dense = frequent if sum(frequent) > 1 else [True] * len(symbols)

@@ -1,6 +1,7 @@
 """Fit a forecaster: calibrate the econometric part, and train the network that corrects its scale, if any."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,15 @@ from torchcommodity.data import (
     Covariates,
     Horizon,
     Panel,
+    PriceForm,
     add_curve,
     add_references,
     check_doubts,
     check_not_synthetic,
     equity_indices,
+    price_forms,
     price_statistics,
+    signed_findings,
     summarize_names,
     to_panel,
 )
@@ -38,6 +42,7 @@ from torchcommodity.training import (
     model_inputs,
     network_parameters,
     one_thread,
+    price_scale,
     resolve_device,
     to_toml,
     train,
@@ -58,6 +63,7 @@ def fit(
     references: Any = None,
     curve: Any = None,
     curve_of: Mapping[str, str | None] | None = None,
+    signed: Iterable[str] = (),
     seed: int = 0,
     progress: Progress | None = None,
     checkpoint: Path | None = None,
@@ -70,7 +76,8 @@ def fit(
 
     Args:
         prices: raw prices, anything that `data.to_panel` takes. Missing, zero and negative prices are skipped: the next
-            return spans the gap.
+            return spans the gap. But a symbol with two or more negative prices, such as a spread, is forecast as
+            asinh(P / S) in place of ln P, where prices of any sign count; see `data.price_forms`.
         config: model and fit settings; the defaults for the frequency of the prices if None.
         horizons: numbers of rows, or texts such as "2w", "6m" and "1y"; see `data.horizon_rows`. Default: those of
             `config`.
@@ -85,6 +92,7 @@ def fit(
             gaps of the coming rolls; of spot prices they tell where the price goes. A panel may have its own.
         curve_of: product codes of the spot prices whose curve it is, such as {"HEATING_OIL_NYH": "HO"}; see
             `Panel.with_curve`.
+        signed: further symbols whose prices may be zero or negative, whatever they were so far.
         seed: random seed for initialization and shuffling; the same seed gives the same bits on the CPU.
         progress: called as progress(done, total, description) while the network is trained.
         checkpoint: checkpoint file of the training. The same call resumes an interrupted training, with the same bits
@@ -101,7 +109,8 @@ def fit(
 
     Raises:
         TypeError: `prices` or `config` has another type.
-        ValueError: a symbol has no positive, only constant or too few prices, see `training.usable_symbols`; the device
+        ValueError: a symbol has no positive, only constant or too few prices, see `training.usable_symbols`; `signed`
+            names a symbol that the prices lack, or one with the futures curve of a product; the device
             of the config is not on this machine; the checkpoint is damaged or belongs to another run; the panel is
             synthetic; the settings are for prices of another frequency; an invalid horizon or level; the covariates
             have no value for the rows.
@@ -113,16 +122,20 @@ def fit(
     """
     panel = add_curve(add_references(to_panel(prices), references), curve, curve_of).drop_empty_rows()
     check_not_synthetic(panel, panel.references)
-    check_doubts(panel, strict)
     panel = panel if through is None else panel.between(None, through)
+    forms = price_forms(panel, signed)
+    signed = tuple(form.symbol for form in forms if form.form == "asinh")
+    panel = replace(panel, findings=signed_findings(panel.findings, forms))
+    check_doubts(panel, strict)
     config = add_extra_terms(check_config(config, panel, horizons, levels, symmetry), covariates)
     resolve_device(config.train.device)  # also for a model without a network, which trains nothing
-    check_history(panel, config.model.har)
-    check_past(panel, config.model.har, rows=len(panel))
+    check_history(panel, config.model.har, signed=signed)
+    check_past(panel, config.model.har, rows=len(panel), signed=signed)
     extra = covariate_variances(panel, config.model.har, covariates)
     har = config.model.har
     inputs = model_inputs(panel, har.horizons[-1], extra, har.references, har.bars)
     model = build_model(config.model, len(panel.symbols), seed)
+    model.har.set_price_scale(price_scale(inputs.prices, panel.symbols, signed))
     options = RunOptions(progress, checkpoint, checkpoint_seconds, tensorboard)
     result = train(model, inputs, config.train, config.symmetry, seed, options)
     calibrate(model.har, inputs, config.symmetry)
@@ -134,11 +147,13 @@ def fit(
         epoch=result.epoch,
         corrected=result.corrected,
         validation=result.validation,
-        note="; ".join(_notes(panel, model, config, covariates, result.note if network_parameters(model) else None)),
+        note="; ".join(
+            _notes(panel, forms, model, config, covariates, result.note if network_parameters(model) else None)
+        ),
         curve=inputs.curve is not None and not all(panel.spot),
         own_rolls=panel.has_own_rolls,
         settings=to_toml(config),
-        prices=price_statistics(panel),
+        prices=price_statistics(panel, signed),
         covariates=covariates.specs if isinstance(covariates, Covariates) else (),
     )
     # without the time of retrieval, so that the same prices give the same file; the sha256 identifies them
@@ -147,11 +162,18 @@ def fit(
 
 
 def _notes(
-    panel: Panel, model: HarNetwork, config: FitConfig, covariates: VarianceSource | None, training: str | None
+    panel: Panel,
+    forms: Iterable[PriceForm],
+    model: HarNetwork,
+    config: FitConfig,
+    covariates: VarianceSource | None,
+    training: str | None,
 ) -> Iterator[str]:
     count = f"{len(panel.symbols)} symbol{'s' * (len(panel.symbols) > 1)}"
     note = f"Fitted {model_name(config.model).upper()} on {count}, {panel.dates[0]} to {panel.dates[-1]}"
     yield note if covariates is None else f"{note}, with {summarize_names(covariates.terms)}"
+    if signed := [f"{form.symbol} ({form.reason})" for form in forms if form.form == "asinh"]:
+        yield f"asinh(P / S) in place of ln P for {summarize_names(signed)}"
     har = model.har
     if references := har.config.references:
         location, N = har.location, len(panel.symbols)

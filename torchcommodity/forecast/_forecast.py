@@ -8,6 +8,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from torchcommodity.charts import Chart, plotly_figure, symbol_index
@@ -16,6 +17,7 @@ from torchcommodity.forecast._calendar import Calendar, Dates, calendar
 from torchcommodity.forecast._fan_chart import Fan, draw_fan, interpolate_quantiles
 from torchcommodity.forecast._history import last_prices
 from torchcommodity.forecast._other_words import missing_attribute
+from torchcommodity.models import price_after, scale_change
 from torchcommodity.opkit.arguments import operation
 
 if TYPE_CHECKING:
@@ -32,6 +34,9 @@ class Forecast:
 
     The forecast of a symbol starts from its last positive price, on its date in `origins`, which may be earlier than
     the panel's last row: missing, zero and negative prices have no log-return. Horizons count panel rows.
+
+    A symbol with a price scale, such as a spread, is forecast from its last price of any sign. It has prices, and no
+    log-returns: they are NaN, which `to_pandas` says in the attributes of its table.
     """
 
     symbols: tuple[str, ...]
@@ -41,10 +46,11 @@ class Forecast:
     origin: np.datetime64  # date of the panel's last row
     origins: np.ndarray  # (N,) datetime64[D], date of each symbol's last positive price
     last: Tensor  # (N,) that price
-    log_returns: Tensor  # (H, N, Q) quantiles of the cumulative log-return
+    log_returns: Tensor  # (H, N, Q) quantiles of the cumulative log-return; NaN for a symbol with a price scale
     prices: Tensor  # (H, N, Q) the same in price units
     calendar: Calendar  # of the target dates
     history: Panel  # the last rows of the panel, for charts
+    scale: Tensor | None = None  # (N,) S of prices that may be zero or negative, NaN = log; None: all are logs
 
     @classmethod
     def from_log_returns(
@@ -54,6 +60,7 @@ class Forecast:
         levels: tuple[float, ...],
         log_returns: Tensor,
         dates: Dates | None = None,
+        scale: Tensor | None = None,
     ) -> "Forecast":
         """Build a forecast from the quantiles of a model.
 
@@ -61,10 +68,13 @@ class Forecast:
             panel: prices from which the quantiles were computed.
             horizons: H numbers of rows.
             levels: Q probabilities.
-            log_returns: (H, N, Q) quantiles of the cumulative log-return after each symbol's last positive price.
+            log_returns: (H, N, Q) quantiles of the cumulative log-return after each symbol's last positive price; of
+                the change of asinh(P / S) for a symbol with a scale.
             dates: of all rows, for the calendar, where `panel` has only the last ones.
+            scale: (N,) S, see `models.Har.set_price_scale`.
         """
-        row, last = last_prices(panel.values.plain().detach())
+        row, last = last_prices(panel.values.plain().detach(), scale)
+        steps = None if scale is None else scale.to(log_returns).unsqueeze(-1)  # (N, 1)
         return cls(
             symbols=tuple(panel.symbols),
             units=tuple(panel.units),
@@ -73,11 +83,26 @@ class Forecast:
             origin=panel.dates[-1],
             origins=np.asarray(panel.dates)[row.numpy()],
             last=last,
-            log_returns=log_returns,
-            prices=last[None, :, None] * log_returns.exp(),
+            log_returns=log_returns if steps is None else torch.where(steps.isnan(), log_returns, torch.nan),
+            prices=price_after(last[None, :, None], log_returns, steps),
             calendar=calendar(panel.dates if dates is None else dates),
             history=panel.between(panel.dates[-HISTORY_ROWS[panel.frequency] :][0]),
+            scale=None if scale is None else scale.cpu(),
         )
+
+    @property
+    def signed(self) -> tuple[str, ...]:
+        """Symbols with a price scale, whose prices may be zero or negative."""
+        scales = [] if self.scale is None else self.scale.tolist()
+        return tuple(symbol for symbol, scale in zip(self.symbols, scales) if not math.isnan(scale))
+
+    @cached_property
+    def changes(self) -> Tensor:  # (H, N, Q)
+        """Quantiles of the change of ln P, the log-returns, or of asinh(P / S) for a symbol with a price scale."""
+        if self.scale is None:
+            return self.log_returns
+        changes = scale_change(self.last[None, :, None], self.prices, self.scale.unsqueeze(-1))
+        return torch.where(self.scale.isnan().unsqueeze(-1), self.log_returns, changes)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -100,7 +125,8 @@ class Forecast:
         Args:
             layout: "long" has a row per symbol, horizon and level, and the columns symbol, unit, origin (date of the
                 symbol's last price), horizon (rows), date (target date), level, log_return and price. "wide" has a row
-                per symbol and horizon, and a column of prices per level, named "0.05" to "0.95" by default.
+                per symbol and horizon, and a column of prices per level, named "0.05" to "0.95" by default. Where
+                log_return is NaN because prices may be negative, `attrs["log_return"]` says so.
 
         Raises:
             ValueError: another layout.
@@ -126,6 +152,8 @@ class Forecast:
         else:
             columns |= {f"{level:g}": self.prices.numpy()[h, n, k] for k, level in enumerate(self.levels)}
         table: pd.DataFrame = pd.DataFrame(columns)
+        if self.signed and layout == "long":
+            table.attrs["log_return"] = f"NaN for {', '.join(self.signed)}: prices that may be negative have none"
         return table
 
     def to_polars(self, layout: Literal["long", "wide"] = "long") -> "pl.DataFrame":
@@ -207,10 +235,12 @@ def make_fan(forecast: Forecast, n: int, rows: Sequence[int]) -> Fan:
         rows: ascending rows after the last price, from 0 to the last horizon at most.
     """
     origin = forecast.origins[n]
-    quantiles = interpolate_quantiles(forecast.log_returns[:, n], forecast.horizons, rows)
+    quantiles = interpolate_quantiles(forecast.changes[:, n], forecast.horizons, rows)
+    scale = None if forecast.scale is None else forecast.scale[n]
     # the last price may be on a day that the calendar lacks, such as a holiday
     ahead = forecast.dates_ahead(rows[1:])[:, n]
-    return Fan(np.array(rows), np.append(origin, ahead), (forecast.last[n] * quantiles.exp()).numpy())
+    prices = price_after(forecast.last[n], quantiles, scale)
+    return Fan(np.array(rows), np.append(origin, ahead), prices.numpy())
 
 
 def fan_chart(forecast: Forecast, n: int, last: int | None = None) -> Chart:

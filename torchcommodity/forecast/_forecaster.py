@@ -2,6 +2,7 @@
 
 import copy
 import hashlib
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -27,12 +28,18 @@ from torchcommodity.data import (
 )
 from torchcommodity.forecast._forecast import Forecast
 from torchcommodity.forecast._forecaster_file import FitRecord, forecaster_bytes, parse_forecaster
-from torchcommodity.forecast._history import PriceRange, align_panel, input_findings, select_prices
+from torchcommodity.forecast._history import (
+    PriceRange,
+    align_panel,
+    input_findings,
+    select_prices,
+    signed_price_findings,
+)
 from torchcommodity.forecast._live import LivePast, LiveState, append_rows, pack_state, unpack_state
 from torchcommodity.forecast._location import Location, explain_location
 from torchcommodity.forecast._other_words import hint_keywords, missing_attribute
 from torchcommodity.forecast._simulation import Simulation
-from torchcommodity.models import HarGarch, HarNetwork, model_name
+from torchcommodity.models import HarGarch, HarNetwork, model_name, price_after
 from torchcommodity.opkit import Past
 from torchcommodity.opkit.arguments import check_integer, current_operation, operation
 from torchcommodity.scenarios import filtered_historical_simulation
@@ -90,6 +97,17 @@ class Forecaster:
         return tuple(s for s, has in zip(self.symbols, har.has_ranges.tolist()) if has) if har.config.bars else ()
 
     @property
+    def scale(self) -> torch.Tensor | None:
+        """(N,) S of symbols whose prices may be zero or negative, NaN = log; None: all are logs."""
+        return self.model.har.scale
+
+    @property
+    def signed(self) -> tuple[str, ...]:
+        """Symbols whose prices may be zero or negative."""
+        scales = [] if self.scale is None else self.scale.tolist()
+        return tuple(symbol for symbol, scale in zip(self.symbols, scales) if not math.isnan(scale))
+
+    @property
     def frequency(self) -> Frequency:
         """Of the prices: what a row is."""
         return self.model.har.config.frequency
@@ -136,11 +154,9 @@ class Forecaster:
         """Forecast from the last row of `prices`; see `forecast.predict`."""
         panel = self._panel(prices, references, curve)
         inputs = self._inputs(panel, covariates)
-        self._check_warmup(PriceRange.of(inputs.prices))
+        self._check_warmup(self._price_range(inputs.prices))
         log_returns = self.model.eval()(*inputs.to(self.device).batch())[0].cpu().to(inputs.prices.dtype)
-        return Forecast.from_log_returns(
-            self._with_findings(panel, covariates), self.horizons, self.levels, log_returns
-        )
+        return self._forecast(self._with_findings(panel, covariates), log_returns)
 
     @operation("location")
     @one_thread()
@@ -167,8 +183,8 @@ class Forecaster:
         forecaster = self.to("cpu")
         panel = self._panel(prices, references, curve)
         inputs = forecaster._inputs(panel, covariates)
-        forecaster._check_warmup(PriceRange.of(inputs.prices))
-        return explain_location(forecaster.model.har, inputs, self.symbols, self.references)
+        forecaster._check_warmup(forecaster._price_range(inputs.prices))
+        return explain_location(forecaster.model.har, inputs, self.symbols, self.references, panel.units)
 
     @operation("simulate")
     @one_thread()
@@ -249,12 +265,12 @@ class Forecaster:
         simulated = filtered_historical_simulation(
             forecaster.model.har,
             model_inputs(panel, longest, references=self.references, bars=forecaster.model.har.config.bars),
-            forecast.log_returns,
+            forecast.changes,
             rows=rows,
             paths=paths,
             seed=seed,
         )
-        values = SyntheticTensor(forecast.last * simulated.log_returns.exp())
+        values = SyntheticTensor(price_after(forecast.last, simulated.log_returns, forecast.scale))
         expected = simulated.roll_gaps, simulated.location
         return Simulation(forecast, values, *expected, seed, simulated.block, simulated.residual_rows)
 
@@ -277,8 +293,9 @@ class Forecaster:
         past = Past({})
         if isinstance(forecaster.model, HarGarch):
             forecaster.model.eval().update(past, forecaster._inputs(panel, covariates).unsqueeze())
-        live = LivePast(panel, panel.dates, PriceRange.of(panel.values.plain()), past)
-        return pack_state(live, forecaster.checksum, all_rows=not isinstance(forecaster.model, HarGarch))
+        live = LivePast(panel, panel.dates, forecaster._price_range(panel.values.plain()), past)
+        all_rows = not isinstance(forecaster.model, HarGarch)
+        return pack_state(live, forecaster.checksum, forecaster.scale, all_rows=all_rows)
 
     @operation("step")
     @one_thread()
@@ -323,7 +340,7 @@ class Forecaster:
         panel, first = forecaster.align_panel(append_rows(before.panel, new_rows)), len(before.panel)
         if len(panel) == first:
             raise ValueError("step: prices must have a row with a price; got none: skip rows without any")
-        price_range = before.price_range.join(PriceRange.of(panel.values.plain()[first:]))
+        price_range = before.price_range.join(forecaster._price_range(panel.values.plain()[first:]))
         forecaster._check_warmup(price_range)
         inputs, model = forecaster._inputs(panel, covariates), forecaster.model.eval()
         if isinstance(model, HarGarch):
@@ -332,10 +349,16 @@ class Forecaster:
             log_returns = model(*inputs.batch())[0]
         dates, panel = np.concatenate([before.dates, panel.dates[first:]]), forecaster._with_findings(panel, covariates)
         after = LivePast(panel, dates, price_range, before.past)
-        return (
-            pack_state(after, forecaster.checksum, all_rows=not isinstance(model, HarGarch)),
-            Forecast.from_log_returns(panel, self.horizons, self.levels, log_returns, dates),
-        )
+        all_rows = not isinstance(model, HarGarch)
+        state = pack_state(after, forecaster.checksum, forecaster.scale, all_rows=all_rows)
+        return state, forecaster._forecast(panel, log_returns, dates)
+
+    def _forecast(self, panel: Panel, log_returns: torch.Tensor, dates: np.ndarray | None = None) -> Forecast:
+        scale = None if self.scale is None else self.scale.cpu()
+        return Forecast.from_log_returns(panel, self.horizons, self.levels, log_returns, dates, scale)
+
+    def _price_range(self, prices: torch.Tensor) -> PriceRange:
+        return PriceRange.of(prices, None if self.scale is None else self.scale.cpu())
 
     def _inputs(self, panel: Panel, covariates: VarianceSource | None) -> ModelInputs:
         """Inputs of the model from an aligned panel.
@@ -363,7 +386,9 @@ class Forecaster:
 
     def _with_findings(self, panel: Panel, covariates: VarianceSource | None) -> Panel:
         """The panel with what is unlike the training prices, and the covariates that are too old on its last row."""
-        findings = [*panel.findings, *compare_with_training(panel, self.record.prices)]
+        scale, cap = None if self.scale is None else self.scale.cpu(), self.model.har.config.cap
+        findings = signed_price_findings(panel.findings, panel.values.plain(), self.symbols, scale, cap)
+        findings += compare_with_training(panel, self.record.prices, self.signed)
         findings += input_findings(panel, self.ranges)
         if isinstance(covariates, Covariates):
             findings += covariates.findings(panel.dates[-1])

@@ -1,7 +1,7 @@
 """Record of a fit, and the file of a fitted forecaster."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
 from typing import Any
@@ -18,6 +18,7 @@ from torchcommodity.training import parse_tensor_file, tensor_file_bytes
 FORMAT = "torchcommodity.forecaster.5"
 MAX_REASON = 300  # characters of an error
 PAIRS, COEFFICIENTS, ROWS = (f"location.{name}" for name in ("pairs", "coefficients", "rows"))  # in the state of `Har`
+SCALE = "scale"  # likewise
 SPARE_NUMBERS = 10**6  # of tensors that a model makes beside its weights
 
 Contracts = tuple[str | None, ...]
@@ -74,13 +75,15 @@ def parse_forecaster(content: bytes, label: str) -> tuple[HarNetwork, tuple[str,
             if x.dtype == torch.int8:
                 layer, _, weight = name.removesuffix(".original0").rpartition(".parametrizations.")
                 to_int8(model.get_submodule(layer), weight)
+        model.har.set_price_scale(state.get(f"har.{SCALE}"))
         _check_types(state, model.state_dict())
         check_weights(state)
         if f"har.{PAIRS}" in state:
             check_pairs({name.removeprefix("har."): x for name, x in state.items()}, len(symbols), config.har)
         # assigned, not copied, so that weights keep their dtype
         model.load_state_dict(state, assign=True)
-        return model, symbols, _parse_record(metadata["record"], len(symbols)), contracts, sources
+        record = _parse_record(metadata["record"], len(symbols), signed_columns(state.get(f"har.{SCALE}")))
+        return model, symbols, record, contracts, sources
     except Exception as error:  # a file may hold anything
         reason = str(error).strip().partition("\n")[0][:MAX_REASON] or type(error).__name__
         raise ValueError(f"Forecaster.load: {label} must be a file written by Forecaster.save; got {reason}") from error
@@ -105,12 +108,16 @@ def check_names(symbols: Sequence[Any], contracts: Sequence[Any], sources: Seque
 
 
 def check_weights(state: Mapping[str, Tensor]) -> None:
-    """Raise ValueError unless weights are finite, and those of `Har` give quantiles that increase.
+    """Raise ValueError unless weights are finite, but for a price scale, and those of `Har` give increasing quantiles.
 
     Args:
         state: tensors by their names in a model, with any prefix.
     """
     for name, x in state.items():
+        if f".{name}".endswith(f".har.{SCALE}"):
+            if not (x.isnan() | ((x > 0) & x.isfinite())).all():
+                raise ValueError(f"weights: expected positive numbers, or NaN, in {name}; got {x.tolist()[:3]}")
+            continue
         if x.is_floating_point() and not x.isfinite().all():
             raise ValueError(f"weights: expected finite numbers in {name}; got {x[~x.isfinite()][0]}")
         for ending, (rule, is_valid) in WEIGHTS.items():
@@ -154,7 +161,7 @@ def _check_types(state: Mapping[str, Tensor], expected: Mapping[str, Tensor]) ->
             raise ValueError(f"weights: expected {like.dtype} {tuple(like.shape)} in {name}; got {received}")
 
 
-def _parse_record(values: dict[str, Any], symbols: int) -> FitRecord:
+def _parse_record(values: dict[str, Any], symbols: int, signed: Collection[int]) -> FitRecord:
     """The record of a fit from JSON."""
     record = FitRecord(
         **values
@@ -166,7 +173,7 @@ def _parse_record(values: dict[str, Any], symbols: int) -> FitRecord:
         }
     )
     check_fields(record)
-    check_statistics(record.prices, symbols)
+    check_statistics(record.prices, symbols, signed)
     first, through = date.fromisoformat(record.first), date.fromisoformat(record.through)
     if first > through or record.rows < 1 or record.epoch < 0:
         raise ValueError(
@@ -175,15 +182,27 @@ def _parse_record(values: dict[str, Any], symbols: int) -> FitRecord:
     return record
 
 
-def check_statistics(prices: Sequence[PriceStatistics], symbols: int) -> None:
-    """Raise ValueError unless the statistics of training prices are possible, one record for each symbol or none."""
+def check_statistics(prices: Sequence[PriceStatistics], symbols: int, signed: Collection[int] = ()) -> None:
+    """Raise ValueError unless the statistics of training prices are possible, one record for each symbol or none.
+
+    Args:
+        prices: the records.
+        symbols: N.
+        signed: numbers of the symbols whose prices may be zero or negative.
+    """
     if len(prices) not in (0, symbols):
         raise ValueError(f"training prices: expected none or {symbols} records; got {len(prices)}")
-    for x in prices:
+    for n, x in enumerate(prices):
         check_fields(x)
         date.fromisoformat(x.date)
-        if not 0 < x.lowest <= x.last <= x.highest < math.inf or not 0 <= x.largest_move < math.inf:
-            raise ValueError(f"training prices: expected 0 < lowest <= last <= highest and a move; got {x}")
+        least = -math.inf if n in signed else 0
+        if not least < x.lowest <= x.last <= x.highest < math.inf or not 0 <= x.largest_move < math.inf:
+            raise ValueError(f"training prices: expected {least:g} < lowest <= last <= highest and a move; got {x}")
+
+
+def signed_columns(scale: Tensor | None) -> tuple[int, ...]:
+    """Numbers of the symbols with a price scale, of (N,), NaN = log."""
+    return () if scale is None else tuple((~scale.isnan()).nonzero()[:, 0].tolist())
 
 
 class _MemoryLimit(TorchDispatchMode):

@@ -1,6 +1,7 @@
 """What a forecast needs of a price history: its symbols, enough prices for the warm-up, and the last price of each."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -14,36 +15,39 @@ from torchcommodity.data import (
     Finding,
     Frequency,
     Panel,
+    PriceForm,
     Provenance,
     RowCalendar,
     calendar_conflict,
     check_frequency,
     check_not_future,
     row_calendar,
+    signed_findings,
     summarize_names,
     usable_ranges,
 )
-from torchcommodity.models import CURVE_AGE, RELATION_RULES
+from torchcommodity.models import CURVE_AGE, RELATION_RULES, positive_prices
 from torchcommodity.opkit import MetadataTensor
 from torchcommodity.opkit.arguments import current_operation, operation
 from torchcommodity.training import panel_bars, reference_prices
 
 RANGE_ROWS = 5  # rows without a range after which a finding says so
+CAPPED_ROWS, CAPPED_SHARE = 63, 0.05  # last changes, and the share of capped ones from which a finding says so
 
 
 class PriceRange(NamedTuple):
-    """Number, minimum and maximum of each symbol's positive prices, (N,) each."""
+    """Number, minimum and maximum of each symbol's usable prices, (N,) each: positive, or of any sign with a scale."""
 
     counts: Tensor  # int64
     lowest: Tensor
     highest: Tensor
 
     @classmethod
-    def of(cls, prices: Tensor) -> "PriceRange":  # (T, N)
-        """The range of some rows; infinite where no price is positive."""
-        positive = _positive(prices)
-        lowest, highest = prices.where(positive, torch.inf).amin(0), prices.where(positive, -torch.inf).amax(0)
-        return cls(positive.sum(0), lowest, highest)
+    def of(cls, prices: Tensor, scale: Tensor | None = None) -> "PriceRange":  # (T, N), (N,)
+        """The range of some rows; infinite where no price is usable."""
+        usable = _positive(positive_prices(prices, scale))
+        lowest, highest = prices.where(usable, torch.inf).amin(0), prices.where(usable, -torch.inf).amax(0)
+        return cls(usable.sum(0), lowest, highest)
 
     def join(self, other: "PriceRange") -> "PriceRange":
         """The range of both."""
@@ -61,14 +65,17 @@ class PriceRange(NamedTuple):
             raise ValueError(f"the prices of every symbol must vary; got constant prices for {names}")
 
 
-def check_warmup(prices: Tensor, symbols: Sequence[str], warmup: int) -> None:
-    """Raise ValueError if a symbol has no more than `warmup` positive prices, or only equal ones; prices (T, N)."""
-    PriceRange.of(prices).check(symbols, warmup)
+def check_warmup(prices: Tensor, symbols: Sequence[str], warmup: int, scale: Tensor | None = None) -> None:
+    """Raise ValueError if a symbol has no more than `warmup` usable prices, or only equal ones; prices (T, N)."""
+    PriceRange.of(prices, scale).check(symbols, warmup)
 
 
-def last_prices(prices: Tensor) -> tuple[Tensor, Tensor]:  # (..., T, N) -> (..., N) int64, (..., N)
-    """Row of each symbol's last positive price, and that price."""
-    row = prices.shape[-2] - 1 - _positive(prices).flip(-2).int().argmax(-2)
+def last_prices(
+    prices: Tensor, scale: Tensor | None = None
+) -> tuple[Tensor, Tensor]:  # (..., T, N), (N,) -> (..., N) int64, (..., N)
+    """Row of each symbol's last positive price, or last price of any sign with a scale, and that price."""
+    usable = _positive(positive_prices(prices, scale))
+    row = prices.shape[-2] - 1 - usable.flip(-2).int().argmax(-2)
     return row, prices.gather(-2, row.unsqueeze(-2)).squeeze(-2)
 
 
@@ -154,6 +161,33 @@ def input_findings(panel: Panel, ranges: Sequence[str] = ()) -> list[Finding]:
         columns = [panel.symbols.index(name) for name in ranges]
         findings += ended_ranges(usable[:, columns], ranges, str(panel.dates[-1]))
     return findings
+
+
+def signed_price_findings(
+    findings: Iterable[Finding], prices: Tensor, symbols: Sequence[str], scale: Tensor | None, cap: float
+) -> list[Finding]:
+    """Findings as `data.signed_findings` leaves them, and one for each symbol of which many recent changes are capped.
+
+    Args:
+        findings: of the prices.
+        prices: (T, N).
+        symbols: their N names.
+        scale: (N,) S, NaN = log; None: all are logs.
+        cap: largest size of a change of asinh(P / S) in the variances, see `models.HarConfig`.
+    """
+    if scale is None:
+        return list(findings)
+    signed = [(n, s, x) for n, (s, x) in enumerate(zip(symbols, scale.tolist())) if not math.isnan(x)]
+    changed = [*signed_findings(findings, [PriceForm(s, "asinh", f"S = {x:.4g}") for _, s, x in signed])]
+    kind, log = "capped changes", positive_prices(prices, scale).log()
+    for n, symbol, _ in signed:
+        own = log[:, n]
+        changes = own[own.isfinite()].diff()[-CAPPED_ROWS:]
+        count = int((changes.abs() >= cap).sum())
+        if count > CAPPED_SHARE * len(changes):
+            value = f"{count} of the last {len(changes)} are larger than {cap:g} S, or a jump of that size"
+            changed.append(Finding(kind, symbol, "", 0, value, TREATMENTS[kind]))
+    return changed
 
 
 def ended_references(prices: Tensor, names: Sequence[str], last: str, frequency: Frequency) -> list[Finding]:

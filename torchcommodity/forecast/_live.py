@@ -29,7 +29,7 @@ class LivePast(NamedTuple):
     past: Past  # of the model
 
 
-def pack_state(live: LivePast, checksum: str, *, all_rows: bool) -> LiveState:
+def pack_state(live: LivePast, checksum: str, scale: Tensor | None, *, all_rows: bool) -> LiveState:
     """Convert to tensors; without `all_rows`, only the rows of the panel that a `Forecast` needs."""
     panel = live.panel
     header = {
@@ -40,7 +40,7 @@ def pack_state(live: LivePast, checksum: str, *, all_rows: bool) -> LiveState:
     }
     state = {"operator": encode_text(json.dumps(header)), "dates": torch.from_numpy(live.dates.astype(np.int64))}
     if not all_rows:  # the rows of its chart, and the last positive price of each symbol
-        row, _ = last_prices(panel.values.plain())
+        row, _ = last_prices(panel.values.plain(), scale)
         first = min(len(panel) - HISTORY_ROWS[panel.frequency], int(row.min()))
         panel = panel.between(panel.dates[max(first, 0)])
     state["values"] = panel.values.plain().clone()

@@ -1,14 +1,15 @@
 """What moved the median of a forecast: related prices, the season, curves, rolls, in figures and in words."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
 from torchcommodity.data import Horizon, RowCalendar, horizon_index, horizon_name
-from torchcommodity.models import Frequency, Har, ModelInputs
+from torchcommodity.forecast._history import last_prices
+from torchcommodity.models import Frequency, Har, ModelInputs, price_after, scale_inputs
 from torchcommodity.opkit import Past
 from torchcommodity.opkit.arguments import operation
 
@@ -16,24 +17,29 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SEASON, MOMENTUM, ROLLS = "season", "momentum", "rolls and averaging"
-LIMIT, CURVE = "limit", "slope of the futures curve"
+LIMIT, CURVE, AVERAGE = "limit", "slope of the futures curve", "average of a quarter"
 ROWS_PER_YEAR: dict[Frequency, int] = {"daily": 252, "weekly": 52, "monthly": 12}
 NAMED = 3  # related goods of a sentence; the rest is summed as "others"
 ROUNDING = 1e-12
 SMALLEST = 0.0005  # log-return: the smallest part that a sentence names
+SMALL_SHARE = 0.05  # likewise of the largest part of a spread
 
 
 class LocationPart(NamedTuple):
-    """One part of the expected change of a log price."""
+    """One part of the expected change of a log price, or of a price that may be negative."""
 
     symbol: str
     horizon: int  # rows
-    # a related good, such as "BRENT" or "CL futures", "season", "momentum" of months, "slope of the futures curve",
-    # "rolls and averaging", or "limit": what the limit takes away
+    # a related good, such as "BRENT" or "CL futures", "average of a quarter" of a spread, "season", "momentum" of
+    # months, "slope of the futures curve", "rolls and averaging", or "limit": what the limit takes away
     source: str
-    deviation: float  # by how much the symbol is dear against the good, as a log ratio; NaN for the others
-    log_return: float  # the part; those of a symbol and a horizon sum to the expected change
+    # by how much the symbol is dear against the good, as a log ratio; by how much the price of one that may be negative
+    # is above its average, in its unit; NaN for the others
+    deviation: float
+    # the part; those of a symbol and a horizon sum to the expected change; NaN for a price that may be negative
+    log_return: float
     years: float  # of training with an outcome behind the relation; NaN for the others
+    change: float = math.nan  # the part of a price that may be negative, in its unit, to first order
 
 
 @dataclass(frozen=True, repr=False)
@@ -47,12 +53,14 @@ class Location:
         symbols: of the forecast.
         horizons: of the forecast, in rows.
         frequency: of the prices: what a row is.
+        units: of symbols whose prices may be negative; "" where not stated.
     """
 
     parts: tuple[LocationPart, ...]
     symbols: tuple[str, ...]
     horizons: tuple[int, ...]
     frequency: Frequency
+    units: Mapping[str, str] = field(default_factory=dict)
 
     def to_pandas(self) -> "pd.DataFrame":
         """One row per part, with the fields of `LocationPart` as columns."""
@@ -64,6 +72,8 @@ class Location:
     @operation("sentence")
     def sentence(self, symbol: str, horizon: Horizon | None = None) -> str:
         """`3 months: 4 % dear against GASOLINE_NYH: -0.6 %; season: +0.2 % (39 years)`.
+
+        Of a spread, in its unit: `3 months: 3.1 USD/bbl above its average of a quarter: -1.2 (20 years)`.
 
         Args:
             symbol: a symbol of the forecast.
@@ -78,6 +88,8 @@ class Location:
         default = self.horizons[:3][-1] if horizon is None else horizon
         rows = self.horizons[horizon_index(default, self.horizons, RowCalendar(self.frequency))]
         own = [part for part in self.parts if (part.symbol, part.horizon) == (symbol, rows)]
+        if symbol in self.units:
+            return f"{horizon_name(rows, self.frequency)}: {_spread_words(own, self.units[symbol])}"
         named = [part for part in own if math.isfinite(part.deviation) and abs(part.log_return) >= SMALLEST][:NAMED]
         others = sum(part.log_return for part in own if math.isfinite(part.deviation) and part not in named)
         words = [f"{_deviation(part.deviation)} against {part.source}: {_percent(part.log_return)}" for part in named]
@@ -97,7 +109,9 @@ class Location:
 
 
 @torch.no_grad()
-def explain_location(har: Har, inputs: ModelInputs, symbols: Sequence[str], references: Sequence[str]) -> Location:
+def explain_location(
+    har: Har, inputs: ModelInputs, symbols: Sequence[str], references: Sequence[str], units: Sequence[str] = ()
+) -> Location:
     """The parts of `Har`'s expected change at the last row; `Forecaster.location` for those of a forecast.
 
     Args:
@@ -105,8 +119,9 @@ def explain_location(har: Har, inputs: ModelInputs, symbols: Sequence[str], refe
         inputs: of the model, without a batch axis.
         symbols: N names of the prices.
         references: R names of the references.
+        units: of the symbols; default: not stated.
     """
-    batch, past, horizons = inputs.unsqueeze(), Past(), har.config.horizons
+    batch, past, horizons = scale_inputs(inputs, har.scale).unsqueeze(), Past(), har.config.horizons
     adjusted = har.adjust_rolls(batch, last_rows=1)
     rolls = adjusted.shift[0, -1]  # (H, N)
     expected, related, season, momentum = rolls.clone(), rolls[:, :0], torch.zeros_like(rolls), torch.zeros_like(rolls)
@@ -129,6 +144,8 @@ def explain_location(har: Har, inputs: ModelInputs, symbols: Sequence[str], refe
             of_pairs = har.location.related(deviations, slow)
             momentum = har.location.momentum(of_pairs, batch.prices, trends, slow, Past())[0, -1]
         curves = curve_parts(har, batch, symbols)
+    spreads = reversion_parts(har, inputs.prices, batch, symbols)
+    slopes = price_slopes(har, inputs.prices)
     names, parts = [*symbols, *references], list[LocationPart]()
     for n, symbol in enumerate(symbols):
         own = [m for m, (k, _) in enumerate(pairs) if k == n]
@@ -143,13 +160,18 @@ def explain_location(har: Har, inputs: ModelInputs, symbols: Sequence[str], refe
                     if related[i, m] != 0
                 ]
                 others |= {SEASON: float(season[i, n]), MOMENTUM: float(momentum[i, n])}
+            goods += [part for part in spreads.get(n, ()) if part.horizon == h]
             total = sum(part.log_return for part in goods) + sum(others.values())
             others[LIMIT] = float(expected[i, n]) - total
             for name, x in others.items():
                 if abs(x) > ROUNDING:
                     goods.append(LocationPart(symbol, h, name, math.nan, x, math.nan))
-            parts += sorted(goods, key=lambda part: -abs(part.log_return))
-    return Location(tuple(parts), tuple(symbols), horizons, har.config.frequency)
+            goods = sorted(goods, key=lambda part: -abs(part.log_return))
+            if n in slopes:  # of the price in asinh(P / S)
+                goods = [part._replace(log_return=math.nan, change=slopes[n] * part.log_return) for part in goods]
+            parts += goods
+    own_units = {symbols[n]: units[n] if units else "" for n in slopes}
+    return Location(tuple(parts), tuple(symbols), horizons, har.config.frequency, own_units)
 
 
 def curve_parts(har: Har, batch: ModelInputs, symbols: Sequence[str]) -> dict[int, list[LocationPart]]:
@@ -170,6 +192,57 @@ def curve_parts(har: Har, batch: ModelInputs, symbols: Sequence[str]) -> dict[in
             parts[n].append(LocationPart(symbols[n], h, futures, dear, reversion, years))
             parts[n].append(LocationPart(symbols[n], h, CURVE, math.nan, slope, math.nan))
     return parts
+
+
+def price_slopes(har: Har, prices: torch.Tensor) -> dict[int, float]:
+    """By number of a symbol with a price scale, the change of its last price with asinh(P / S), sqrt(S^2 + P^2)."""
+    if har.scale is None:
+        return {}
+    _, last = last_prices(prices, har.scale)
+    slopes = (har.scale.square() + last.square()).sqrt().tolist()
+    return {n: x for n, x in enumerate(slopes) if not math.isnan(x)}
+
+
+def reversion_parts(
+    har: Har, prices: torch.Tensor, batch: ModelInputs, symbols: Sequence[str]
+) -> dict[int, list[LocationPart]]:
+    """By number of a symbol with a price scale, what it is expected to return of its deviation from its average."""
+    reversion = None if har.location is None else har.location.reversion
+    if har.location is None or reversion is None or har.scale is None:
+        return {}
+    slow = har.slow_variance(har.variance_terms(har.adjust_rolls(batch, last_rows=1)))
+    changes = har.location.reversion_changes(reversion, batch.prices, slow, Past())[0, -1]  # (H, M)
+    deviation = reversion.deviations(batch.prices, Past(), 1)[0, -1]
+    _, last = last_prices(prices, har.scale)
+    columns = reversion.columns
+    above = last[columns] - price_after(last[columns], -deviation, har.scale[columns])
+    years = reversion.rows / ROWS_PER_YEAR[har.config.frequency]
+    return {
+        n: [
+            LocationPart(symbols[n], h, AVERAGE, float(above[m]), float(changes[i, m]), float(years[m]))
+            for i, h in enumerate(har.config.horizons)
+            if changes[i, m] != 0
+        ]
+        for m, n in enumerate(columns.tolist())
+    }
+
+
+def _spread_words(parts: Sequence[LocationPart], unit: str) -> str:
+    """`3.1 USD/bbl above its average of a quarter: -1.2; season: +0.2 (20 years)`."""
+    words, years = [], math.nan
+    largest = max((abs(part.change) for part in parts), default=0.0)
+    for part in parts:
+        if abs(part.change) < SMALL_SHARE * largest:
+            continue
+        name = part.source
+        if part.source == AVERAGE:
+            side = "above" if part.deviation > 0 else "below"
+            name, years = f"{abs(part.deviation):.2g} {unit} {side} its {AVERAGE}".replace("  ", " "), part.years
+        elif math.isfinite(part.deviation):
+            name = f"{'high' if part.deviation > 0 else 'low'} against {part.source}"
+        words.append(f"{name}: {part.change:+.2g}")
+    behind = f" ({years:.0f} years)" if math.isfinite(years) else ""
+    return f"{'; '.join(words) or 'no change expected'}{behind}"
 
 
 def _deviation(x: float) -> str:

@@ -16,6 +16,7 @@ from torchcommodity.charts import COLORS, Chart, chart_layout, chart_number, plo
 from torchcommodity.data import calendar_years, check_not_synthetic, summarize_names
 from torchcommodity.forecast._intervals import inside
 from torchcommodity.losses import pinball, qlike
+from torchcommodity.models import price_after
 from torchcommodity.opkit.arguments import operation
 from torchcommodity.training import one_thread
 
@@ -66,7 +67,8 @@ class Scores:
 class Backtest:
     """Out-of-sample forecasts of every row of the test years, and the realized returns.
 
-    NaN where a model has no forecast, or where a target has not ended.
+    NaN where a model has no forecast, or where a target has not ended. Returns of a symbol whose prices may be
+    negative are changes of asinh(P / S), with one S for the whole backtest; `price_changes` has them in price units.
     """
 
     model: str  # name of the tested model, a key of `quantiles`
@@ -80,6 +82,30 @@ class Backtest:
     variances: dict[str, Tensor]  # model: (T, H, N)
     fits: tuple[str, ...]  # outcome of each training of the network, in words
     mix: dict[str, Tensor]  # year: (H, K) coefficients of the variance terms
+    scale: Tensor | None = None  # (N,) S of prices that may be negative, NaN = log: targets are changes of asinh(P / S)
+    prices: Tensor | None = None  # (T, N) at the origins, with a scale
+
+    @property
+    def signed(self) -> tuple[str, ...]:
+        """Symbols whose prices may be zero or negative."""
+        scales = [] if self.scale is None else self.scale.tolist()
+        return tuple(symbol for symbol, scale in zip(self.symbols, scales) if not math.isnan(scale))
+
+    def price_changes(self, model: str) -> tuple[Tensor, Tensor]:  # (T, H, N), (T, H, N, Q)
+        """Outcomes, and quantiles of a model, as changes of the price in its unit; for a backtest with a price scale.
+
+        Args:
+            model: a key of `quantiles`.
+
+        Raises:
+            ValueError: all symbols are in logs.
+        """
+        if self.prices is None or self.scale is None:
+            raise ValueError("price_changes: a symbol must have prices that may be negative; got none")
+        last = self.prices[:, None]  # (T, 1, N)
+        outcomes = price_after(last, self.targets, self.scale) - last
+        last = last.unsqueeze(-1)
+        return outcomes, price_after(last, self.quantiles[model], self.scale.unsqueeze(-1)) - last
 
     @cached_property
     def scores(self) -> Scores:
@@ -99,14 +125,15 @@ class Backtest:
             target_dates=np.where(targets[rows].isnan().numpy(), np.datetime64("NaT", "D"), self.target_dates[rows]),
             quantiles={name: q[rows] for name, q in self.quantiles.items()},
             variances={name: v[rows] for name, v in self.variances.items()},
+            prices=None if self.prices is None else self.prices[rows],
         )
 
     def to_pandas(self, models: Sequence[str] | None = None) -> "pd.DataFrame":
         """Convert to a long DataFrame: one row per origin, symbol, horizon, model and level.
 
         Columns: origin, symbol, horizon (rows), date (on which the target ends), model, level, forecast and target
-        (cumulative log-returns). Date and target are missing where the target has not ended. Rows without a forecast
-        are omitted.
+        (cumulative log-returns; for prices that may be negative, changes of asinh(P / S), with S in `attrs["scale"]`).
+        Date and target are missing where the target has not ended. Rows without a forecast are omitted.
 
         Args:
             models: names of models; all of them if None.
@@ -135,6 +162,9 @@ class Backtest:
             }
             tables.append(pd.DataFrame(columns))
         table: pd.DataFrame = pd.concat(tables, ignore_index=True)
+        if self.scale is not None:
+            scales = zip(self.symbols, self.scale.tolist())
+            table.attrs["scale"] = {symbol: scale for symbol, scale in scales if symbol in self.signed}
         return table
 
     def plot(self) -> Any:

@@ -51,9 +51,11 @@ class Simulation:
 
     @property
     def log_returns(self) -> SyntheticTensor:
-        """Log-returns of every row (P, T, N), with the roll gaps."""
-        log = self.prices.plain().log()
-        first = self.forecast.last.log().expand_as(log[:, :1])
+        """Log-returns of every row (P, T, N), with the roll gaps; NaN for a symbol whose prices may be negative."""
+        log, first = self.prices.plain().log(), self.forecast.last.log()
+        if self.forecast.scale is not None:
+            log = torch.where(self.forecast.scale.isnan(), log, torch.nan)
+        first = first.expand_as(log[:, :1])
         return SyntheticTensor(log.diff(dim=1, prepend=first))
 
     def quantiles(self, levels: Sequence[float]) -> Tensor:

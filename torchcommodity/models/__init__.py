@@ -43,6 +43,11 @@ from torchcommodity.models._momentum import Momentum as Momentum
 from torchcommodity.models._portfolio_lstm import PortfolioInputs as PortfolioInputs
 from torchcommodity.models._portfolio_lstm import PortfolioLstm as PortfolioLstm
 from torchcommodity.models._portfolio_lstm import PortfolioLstmConfig as PortfolioLstmConfig
+from torchcommodity.models._price_scale import fit_price_scale as fit_price_scale
+from torchcommodity.models._price_scale import positive_prices as positive_prices
+from torchcommodity.models._price_scale import price_after as price_after
+from torchcommodity.models._price_scale import scale_change as scale_change
+from torchcommodity.models._price_scale import scale_inputs as scale_inputs
 from torchcommodity.models._registry import MODELS as MODELS
 from torchcommodity.models._registry import ModelEntry as ModelEntry
 from torchcommodity.models._registry import build_model as build_model
@@ -52,6 +57,7 @@ from torchcommodity.models._registry import model_entry as model_entry
 from torchcommodity.models._registry import model_name as model_name
 from torchcommodity.models._returns import OwnRows as OwnRows
 from torchcommodity.models._returns import own_rows as own_rows
+from torchcommodity.models._reversion import Reversion as Reversion
 from torchcommodity.models._scenario_gan import ScenarioCritic as ScenarioCritic
 from torchcommodity.models._scenario_gan import ScenarioGanConfig as ScenarioGanConfig
 from torchcommodity.models._scenario_gan import ScenarioGenerator as ScenarioGenerator
@@ -97,6 +103,7 @@ __all__ = [
     "PortfolioInputs",
     "PortfolioLstm",
     "PortfolioLstmConfig",
+    "Reversion",
     "ScenarioCritic",
     "ScenarioGanConfig",
     "ScenarioGenerator",
@@ -104,12 +111,17 @@ __all__ = [
     "check_fields",
     "config_from_dict",
     "default_config",
+    "fit_price_scale",
     "known_log_prices",
     "learned_parameters",
     "model_config",
     "model_entry",
     "model_name",
     "own_rows",
+    "positive_prices",
+    "price_after",
+    "scale_change",
+    "scale_inputs",
     "seasonal_waves",
     "to_device",
 ]

@@ -2,6 +2,7 @@
 
 Legend: B batch, T time, A rows ahead, N assets, H horizons, Q quantiles, K variance terms, F features, C contracts.
 
+    ln P        the log price, or asinh(P / S) of a price that may be zero or negative, see `_price_scale`
     m_h         expected change of the log price: related prices, season, momentum of months, coming rolls, averaging
     v_k         EWMA variances, long-run mean, GARCH(1,1), each over days without a roll, of returns or of bars; extra
                 terms of the caller
@@ -10,7 +11,7 @@ Legend: B batch, T time, A rows ahead, N assets, H horizons, Q quantiles, K vari
 """
 
 from functools import reduce
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -18,6 +19,7 @@ from torch import Tensor, nn
 from torchcommodity.models._har_config import HarConfig
 from torchcommodity.models._inputs import ModelInputs, check_inputs
 from torchcommodity.models._location import Location
+from torchcommodity.models._price_scale import scale_inputs
 from torchcommodity.models._ranges import range_shocks
 from torchcommodity.models._returns import OwnRows, last_innovations, own_rows, return_paths
 from torchcommodity.models._rolls import GapPriors, curve_shift, list_rolls, rolls_ahead, rolls_passed, tail
@@ -55,10 +57,10 @@ class Har(nn.Module):
         assets: N, the number of symbols; each has its own GARCH parameters, the rest is shared.
         config: settings.
 
-    Prices are in any unit. A price that is NaN, zero or negative is missing and leaves the variances unchanged. A
-    symbol with fewer than `config.warmup` returns is NaN. Horizons, half-lives and trends count its rows with a price:
-    other rows change nothing. Row t depends on rows <= t and on the roll calendar, which is known in
-    advance. Computed in the dtype of the prices.
+    Prices are in any unit. A price that is NaN, zero or negative is missing and leaves the variances unchanged; one of
+    zero or below counts where a symbol has a price scale, see `set_price_scale`. A symbol with fewer than
+    `config.warmup` returns is NaN. Horizons, half-lives and trends count its rows with a price: other rows change
+    nothing. Row t depends on rows <= t and on the roll calendar, known in advance. Computed in the dtype of the prices.
 
     Before calibration all weight is on the longest EWMA and the quantiles are Gaussian.
 
@@ -81,6 +83,7 @@ class Har(nn.Module):
     long_run: Tensor  # (N,) variance per row, the mean of GARCH
     theta: Tensor  # (N,) memory of averages, if config.averages
     has_ranges: Tensor  # (N,) bool, whether the bars of a symbol are used, if config.bars
+    scale: Tensor | None  # (N,) S of prices that may be zero or negative, NaN = log; None: all are logs
 
     def __init__(self, assets: int, config: HarConfig = HarConfig()) -> None:
         super().__init__()
@@ -97,9 +100,39 @@ class Har(nn.Module):
             self.register_buffer("theta", torch.zeros(assets, dtype=torch.double))
         if config.bars:
             self.register_buffer("has_ranges", torch.ones(assets, dtype=torch.bool))
+        self.register_buffer("scale", None)
         # logits of (alpha + beta) / PERSISTENCE and of alpha / (alpha + beta)
         self.persistence = nn.Parameter(torch.full((assets,), 4.0, dtype=torch.double))
         self.reaction = nn.Parameter(torch.full((assets,), -2.5, dtype=torch.double))
+
+    def set_price_scale(self, scale: Tensor | None) -> None:  # (N,)
+        """Take asinh(P / S) in place of ln P for the symbols whose scale S is not NaN; None: no symbol.
+
+        Their prices may be zero or negative, their nearby contracts are spreads of any sign, their bars are not used,
+        and they revert to their mean, see `Location`. Everything but `forward` takes prices of `scale_inputs`.
+
+        Raises:
+            ValueError: another shape, or a scale that is infinite or not positive.
+
+        Example:
+            >>> har = Har(2)
+            >>> har.set_price_scale(torch.tensor([8.0, torch.nan]))  # a spread and a price
+        """
+        if scale is not None:
+            valid = scale.isnan() | ((scale > 0) & (scale < torch.inf))
+            if scale.shape != (self.assets,) or not scale.is_floating_point() or not valid.all():
+                rule = f"scale must be {self.assets} positive numbers, or NaN for a symbol in logs"
+                raise ValueError(f"Har: {rule}; got {scale.tolist()}")
+            scale = None if scale.isnan().all() else scale.clone().to(self.mix)
+        self.register_buffer("scale", scale)
+        if self.location is not None:
+            self.location.set_price_scale(scale)
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *arguments: Any) -> None:
+        """The price scale is that of the file, which may have none."""
+        if {f"{prefix}mix", f"{prefix}scale"} & state_dict.keys():
+            self.set_price_scale(state_dict.get(f"{prefix}scale"))
+        super()._load_from_state_dict(state_dict, prefix, *arguments)
 
     def forward(
         self,
@@ -138,6 +171,10 @@ class Har(nn.Module):
         """
         past = past or Past()
         inputs = ModelInputs(prices, rolls, curve, extra_variances, references, days, bars)
+        if self.scale is not None:
+            check_inputs(inputs, self.assets, self.config)
+            inputs = scale_inputs(inputs, self.scale)
+            prices, curve = inputs.prices, inputs.curve
         adjusted = self.adjust_rolls(inputs, last_rows=last_rows, past=past)
         own = own_rows(adjusted.returns)
         terms = self.variance_terms(adjusted, past, own if adjusted.shocks is adjusted.returns else None)

@@ -19,6 +19,7 @@ from torchcommodity.models._basis import Basis
 from torchcommodity.models._har_config import Frequency, HarConfig
 from torchcommodity.models._momentum import Momentum
 from torchcommodity.models._returns import carry_forward, own_age
+from torchcommodity.models._reversion import Reversion
 from torchcommodity.opkit import Past
 from torchcommodity.ops import ewm_mean
 
@@ -56,7 +57,8 @@ class Location(nn.Module):
     stands for at most 5 of them; after that, and before enough values, the pair adds nothing.
 
     Of monthly prices, `Momentum` adds what trends say. Where the futures curve of a spot price is known, `Basis` stands
-    in place of all of this.
+    in place of all of this. To a symbol with a price scale, a spread, its `Reversion` is added. Prices are those of
+    `scale_inputs`.
     """
 
     season: Tensor  # (H, N, 4)
@@ -74,6 +76,12 @@ class Location(nn.Module):
         self.set_pairs(*(torch.zeros(0, 2, dtype=torch.long) for _ in range(3)))
         self.momentum = Momentum(config) if config.momentum else None
         self.basis = Basis(assets, config) if any(config.curve_of) else None
+        self.reversion: Reversion | None = None
+
+    def set_price_scale(self, scale: Tensor | None) -> None:  # (N,), NaN = log
+        """Give the symbols with a price scale a reversion, zero until it is calibrated."""
+        reversion = None if scale is None else Reversion(scale, len(self.config.horizons), self.config.frequency)
+        self.reversion = reversion
 
     def set_pairs(self, pairs: Tensor, coefficients: Tensor, rows: Tensor) -> None:
         """Replace the pairs, sorted by symbol."""
@@ -114,10 +122,16 @@ class Location(nn.Module):
         expected = self.limit(reduce(torch.add, parts, torch.zeros_like(variance).unsqueeze(2)), variance)
         if self.momentum is not None and trends is not None:
             expected = expected + self.momentum(self.related(deviations, variance), prices, trends, variance, past)
-        if self.basis is None or curve is None or days is None:
+        if self.basis is not None and curve is not None and days is not None:
+            expected = self.basis(expected, prices, curve, days, past)
+        if self.reversion is None:
             return expected
-        with_curves: Tensor = self.basis(expected, prices, curve, days, past)
-        return with_curves
+        return self.reversion.add_to(expected, self.reversion_changes(self.reversion, prices, variance, past))
+
+    def reversion_changes(self, reversion: Reversion, prices: Tensor, variance: Tensor, past: Past) -> Tensor:
+        """Expected changes (B, L, H, M) of the spreads, within the limit of their own."""
+        e = reversion.deviations(prices, past, variance.shape[1]).unsqueeze(2)
+        return self.limit(reversion.coefficients.to(e) * e, variance.index_select(-1, reversion.columns))
 
     def limit(self, expected: Tensor, variance: Tensor) -> Tensor:  # (..., H, N), (..., N) -> (..., H, N)
         """Expected changes within +-sigma_h / 2, zero during warm-up."""

@@ -11,6 +11,7 @@ from torch.nn.utils.rnn import PackedSequence
 from torchcommodity.data import Window, targets
 from torchcommodity.forecast import Forecaster
 from torchcommodity.losses import pinball
+from torchcommodity.models import positive_prices
 from torchcommodity.opkit.arguments import current_operation, raise_invalid
 from torchcommodity.optimize._calls import Loss, call_loss, call_model, check_scalar
 from torchcommodity.optimize._module import is_sequence
@@ -111,7 +112,7 @@ def price_windows(forecaster: Forecaster, inputs: ModelInputs) -> Iterator[tuple
     if total < rows + ahead:
         rule = f"inputs must have at least {rows + ahead} rows: a warm-up, a window and the longest horizon"
         raise_invalid(current_operation(), rule, rows=total)
-    realized = targets(inputs.prices.double(), har.horizons)
+    realized = targets(positive_prices(inputs.prices.double(), forecaster.scale), har.horizons)
     ends = torch.linspace(rows, total - ahead, min(WINDOWS, total - ahead - rows + 1)).long().tolist()
     for end in ends:
         yield inputs.before(end).after(end - rows).batch(), realized[end - 1 : end]

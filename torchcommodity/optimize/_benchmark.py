@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torchcommodity.data import targets
 from torchcommodity.forecast import diebold_mariano
 from torchcommodity.losses import pinball
-from torchcommodity.models import HarOutput
+from torchcommodity.models import HarOutput, positive_prices
 from torchcommodity.optimize._benchmark_inputs import BatchInputs, benchmark_inputs
 from torchcommodity.optimize._model_size import ModelSize, model_size
 from torchcommodity.optimize._pipeline import COMBINED, NO_NETWORK, ORIGINAL, Float32Forecaster, Variant
@@ -133,7 +133,8 @@ def _losses(variant: Variant, inputs: ModelInputs, start: int) -> Tensor:  # (T 
     first = max(start - network_rows, 0) if network_rows else 0
     test_output = HarOutput(*(x[:, first:] for x in har_output))
     quantiles = model.har.quantiles(test_output, model.correction(test_output))[0, start - first :].double()
-    target = targets(inputs.prices.double(), variant.forecaster.horizons)[start:]
+    prices = positive_prices(inputs.prices.double(), variant.forecaster.scale)
+    target = targets(prices, variant.forecaster.horizons)[start:]
     levels = torch.tensor(variant.forecaster.levels, dtype=torch.double)
     losses: Tensor = pinball(quantiles, target, levels, reduction="none").mean(-1)
     return losses

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from torchcommodity.data import check_daily, check_not_synthetic, to_panel
 from torchcommodity.opkit.arguments import operation
-from torchcommodity.training import check_prices, roll_adjusted_returns
+from torchcommodity.training import check_prices, check_returns, roll_adjusted_returns
 
 
 class TradablePanel(NamedTuple):
@@ -34,7 +34,7 @@ def tradable_panel(prices: Any) -> TradablePanel:
 
     Raises:
         TypeError: `prices` has another type.
-        ValueError: the panel is synthetic, or not daily; a symbol has no positive or only equal prices.
+        ValueError: the panel is synthetic, or not daily; a symbol has no positive, only equal, or negative prices.
 
     Example:
         >>> from torchcommodity import data
@@ -46,5 +46,6 @@ def tradable_panel(prices: Any) -> TradablePanel:
     check_not_synthetic(panel)
     check_daily(panel.dates)
     check_prices(panel)
+    check_returns(panel, "a portfolio")
     returns = torch.expm1(roll_adjusted_returns(panel))
     return TradablePanel(panel.values.plain().detach(), returns, panel.rolls(ahead=0) > 0)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from torchcommodity.data import check_output, frame_to_csv, write_files_atomic
+from torchcommodity.forecast import Location
 from torchcommodity.report._report_data import ReportData
 
 
@@ -49,11 +50,17 @@ def to_json(report: ReportData) -> str:
             "symbols": symbols,
         },
         "outlook": asdict(report.outlook),
-        "location": [part._asdict() for part in report.location.parts] if report.location else [],
+        "location": location_records(report.location) if report.location else [],
         "fit": asdict(report.record),
         "backtest": asdict(report.backtest) if report.backtest else {"missing": report.no_backtest},
     }
     return json.dumps(finite(document), allow_nan=False, ensure_ascii=False, indent=1) + "\n"
+
+
+def location_records(location: Location) -> list[dict[str, Any]]:
+    """The fields of each part; the change of the price only where prices may be negative."""
+    records = [(part.symbol, part._asdict()) for part in location.parts]
+    return [{k: x for k, x in record.items() if k != "change" or s in location.units} for s, record in records]
 
 
 def to_csv(report: ReportData) -> str:

@@ -29,7 +29,7 @@ FILES = "forecast.csv has all quantiles; forecast.json adds provenance, data pro
 
 def to_html(report: ReportData) -> str:
     """The report as one HTML page of about 2 MB, almost all of it the compressed chart library."""
-    correlations, outlook = correlation(report.panel), report.outlook
+    correlations, outlook = correlation(report.panel, report.forecast.scale), report.outlook
     charts = min(MAX_CHARTS, len(report.forecast.symbols))
     parts = (
         outlook_section(outlook),

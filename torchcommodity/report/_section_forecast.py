@@ -4,7 +4,7 @@ from torchcommodity.forecast import Forecast, Outlook, OutlookRow
 from torchcommodity.report._markup import Markup, details, element, figure, join, paragraph, section
 from torchcommodity.report._report_data import ReportData
 from torchcommodity.report._tables import format_number, format_percent, table
-from torchcommodity.risk import position_losses
+from torchcommodity.risk import position_losses, price_losses
 
 LEVELS = (0.05, 0.10, 0.25, 0.5, 0.75, 0.90, 0.95)
 CAPTION = (
@@ -87,9 +87,16 @@ def losses(forecast: Forecast, row: OutlookRow, n: int) -> Markup:
         return Markup("")
     dates = (element("span", item.date, class_="small") for item in row.ranges)
     columns = ["Loss", *(join([item.name, " ", day]) for item, day in zip(row.ranges, dates))]
-    shares = position_losses(forecast.log_returns[:, n], forecast.levels, LOSS_LEVEL)
     names = ("Long, VaR", "Long, ES", "Short, VaR", "Short, ES")
-    rows = [(name, *map(format_percent, share.tolist())) for name, share in zip(names, shares)]
-    caption = f"Losses of a position in {row.name} at the level of 95 %"
-    note = f"{READING} {ROLLS}" if row.contract else READING
+    caption, reading = f"Losses of a position in {row.name} at the level of 95 %", READING
+    if row.symbol in forecast.signed:
+        changes = forecast.prices[:, n] - forecast.last[n]
+        losses = price_losses(changes, forecast.levels, LOSS_LEVEL)
+        rows = [(name, *(format_number(x, row.decimals) for x in loss.tolist())) for name, loss in zip(names, losses)]
+        unit = row.unit or "units of the price"
+        reading = READING.replace("Share of the position's value.", f"In {unit} for each unit held.")
+    else:
+        losses = position_losses(forecast.log_returns[:, n], forecast.levels, LOSS_LEVEL)
+        rows = [(name, *map(format_percent, share.tolist())) for name, share in zip(names, losses)]
+    note = f"{reading} {ROLLS}" if row.contract else reading
     return details("Losses of a position, 95 %", table(caption, columns, rows), paragraph(note, class_="lead"))

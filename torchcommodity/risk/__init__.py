@@ -21,6 +21,7 @@ from torchcommodity.risk._overfitting import BacktestOverfitting as BacktestOver
 from torchcommodity.risk._overfitting import probability_of_backtest_overfitting as probability_of_backtest_overfitting
 from torchcommodity.risk._position_losses import PositionLosses as PositionLosses
 from torchcommodity.risk._position_losses import position_losses as position_losses
+from torchcommodity.risk._position_losses import price_losses as price_losses
 from torchcommodity.risk._position_losses import simple_return_quantiles as simple_return_quantiles
 from torchcommodity.risk._sample import expected_shortfall as expected_shortfall
 from torchcommodity.risk._sample import holding_returns as holding_returns
@@ -67,6 +68,7 @@ __all__ = [
     "pinball_by_date",
     "pit_histograms",
     "position_losses",
+    "price_losses",
     "probabilistic_sharpe_ratio",
     "probability_integral_transform",
     "probability_of_backtest_overfitting",

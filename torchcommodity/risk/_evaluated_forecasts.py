@@ -1,7 +1,7 @@
 """What the evaluations need of a backtest, and its rows whose targets do not overlap."""
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -47,6 +47,18 @@ class EvaluatedForecasts(Protocol):
     @property
     def quantiles(self) -> Mapping[str, Tensor]:
         """(T, H, N, Q) quantiles of each model."""
+
+
+@runtime_checkable
+class PriceForecasts(Protocol):
+    """What a backtest with symbols whose prices may be negative also has, such as a `forecast.Backtest`."""
+
+    @property
+    def signed(self) -> tuple[str, ...]:
+        """The symbols."""
+
+    def price_changes(self, model: str) -> tuple[Tensor, Tensor]:
+        """Outcomes (T, H, N) and quantiles (T, H, N, Q) of the change of the price, in its unit."""
 
 
 def model_of(backtest: EvaluatedForecasts, model: str | None = None) -> str:

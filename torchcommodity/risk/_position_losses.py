@@ -38,17 +38,23 @@ def simple_return_quantiles(
         >>> len(levels), levels[24], round(levels[0], 5), [round(x, 2) for x in quantiles[[0, 24, -25, -1]].tolist()]
         (52, 0.05, 0.0002, [-0.96, -0.59, 0.65, 8.23])
     """
-    check_quantiles(log_returns, levels)
+    quantiles, levels = extend_tails(log_returns, levels)
+    return quantiles.expm1(), levels
+
+
+def extend_tails(quantiles: Tensor, levels: Levels) -> tuple[Tensor, tuple[float, ...]]:  # (..., Q) -> (..., Q + 48)
+    """Quantiles with 24 more levels in each tail, which is exponential, and all their levels."""
+    check_quantiles(quantiles, levels)
     shrink = [2 ** (-k / 3) for k in range(1, STEPS + 1)]
     lower = [levels[0] * factor for factor in reversed(shrink)]
     upper = [1 - (1 - levels[-1]) * factor for factor in shrink]
-    tails = [[quantile_at(log_returns, levels, level) for level in side] for side in (lower, upper)]
-    curve = torch.cat([torch.stack(tails[0], -1), log_returns, torch.stack(tails[1], -1)], -1)
-    return curve.expm1(), (*lower, *levels, *upper)
+    tails = [[quantile_at(quantiles, levels, level) for level in side] for side in (lower, upper)]
+    curve = torch.cat([torch.stack(tails[0], -1), quantiles, torch.stack(tails[1], -1)], -1)
+    return curve, (*lower, *levels, *upper)
 
 
 class PositionLosses(NamedTuple):
-    """Losses as fractions of the position's value, (...) each; see `position_losses`."""
+    """Losses as fractions of the position's value, or in price units per unit held, (...) each."""
 
     long_value_at_risk: Tensor
     long_expected_shortfall: Tensor
@@ -79,7 +85,35 @@ def position_losses(
         >>> [round(x.item(), 3) for x in losses]
         [0.095, 0.133, 0.083, 0.116]
     """
-    long = simple_return_quantiles(log_returns, levels)
+    return _losses(simple_return_quantiles(log_returns, levels), level)
+
+
+def price_losses(
+    price_changes: Tensor,  # (..., Q)
+    levels: Levels,  # (Q,)
+    level: float = 0.95,
+) -> PositionLosses:
+    """Value at risk and expected shortfall per unit held, in the unit of the price: for spreads, which have no return.
+
+    Args:
+        price_changes: quantiles of the price less the last one, such as `Forecast.prices` less `Forecast.last`; NaN
+            propagates.
+        levels: their probabilities, increasing, in (0, 1). Beyond the outermost ones, and so for every expected
+            shortfall, the tails are exponential.
+        level: confidence level in (0, 1).
+
+    Raises:
+        ValueError: quantiles that cross or do not fit the levels, or a level outside (0, 1).
+
+    Example:
+        >>> losses = price_losses(torch.tensor([-3.0, -2.0, 0.0, 1.5, 2.5]), (0.05, 0.10, 0.50, 0.90, 0.95))
+        >>> [round(x.item(), 2) for x in losses]  # USD per barrel, say
+        [3.0, 4.44, 2.5, 3.94]
+    """
+    return _losses(extend_tails(price_changes, levels), level)
+
+
+def _losses(long: tuple[Tensor, tuple[float, ...]], level: float) -> PositionLosses:
     short = negate_quantiles(*long)
     return PositionLosses(
         forecast_value_at_risk(*long, level),

@@ -9,9 +9,15 @@ from torch import Tensor
 
 from torchcommodity.opkit.arguments import operation, raise_invalid
 from torchcommodity.risk._coverage_tests import christoffersen_test, kupiec_test
-from torchcommodity.risk._evaluated_forecasts import EvaluatedForecasts, has_outcome, independent_rows, model_of
+from torchcommodity.risk._evaluated_forecasts import (
+    EvaluatedForecasts,
+    PriceForecasts,
+    has_outcome,
+    independent_rows,
+    model_of,
+)
 from torchcommodity.risk._forecast_risk import forecast_expected_shortfall, forecast_value_at_risk
-from torchcommodity.risk._position_losses import simple_return_quantiles
+from torchcommodity.risk._position_losses import extend_tails, simple_return_quantiles
 from torchcommodity.risk._quantile_curve import negate_quantiles
 from torchcommodity.risk._shortfall import acerbi_szekely_test, fissler_ziegel_loss
 
@@ -69,7 +75,7 @@ def evaluate_tails(
     rolls are part of it. Targets of h rows overlap and exceed together, so the tests take the forecasts whose periods
     do not overlap, from the first one on: about T / h. Seven years have 14 half-years, too few for a test of any power.
     Forecasts whose expected shortfall is a gain, before a roll to a much higher contract, are left out of the scores of
-    ES.
+    ES. Of a symbol whose prices may be negative, losses are in price units per unit held.
 
     Args:
         backtest: quantiles and outcomes, such as a `forecast.Backtest`.
@@ -96,6 +102,11 @@ def evaluate_tails(
         raise_invalid("evaluate_tails", "side must be 'long' or 'short'", side=side)
     returns = backtest.targets.expm1()
     quantiles, levels = simple_return_quantiles(backtest.quantiles[name], backtest.levels)
+    if isinstance(backtest, PriceForecasts) and any(backtest.signed):
+        columns = torch.tensor([symbol in backtest.signed for symbol in backtest.symbols])
+        outcomes, changes = backtest.price_changes(name)
+        returns = torch.where(columns, outcomes, returns)
+        quantiles = torch.where(columns[:, None], extend_tails(changes, backtest.levels)[0], quantiles)
     if side == "short":
         returns, (quantiles, levels) = -returns, negate_quantiles(quantiles, levels)
     var = forecast_value_at_risk(quantiles, levels, level)  # (T, H, N)

@@ -13,7 +13,7 @@ from torchcommodity.scenarios._fit import ScenarioFitConfig, fit_scenarios
 from torchcommodity.scenarios._model import ScenarioModel
 from torchcommodity.scenarios._returns import split_returns
 from torchcommodity.scenarios._stylized_facts import Facts, abs_autocorrelation, fact_distances, stylized_facts
-from torchcommodity.training import check_prices, one_thread
+from torchcommodity.training import check_prices, check_returns, one_thread
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,6 +90,7 @@ def evaluate_scenarios(
     check_daily(panel.dates)
     panel = panel.select(list(model.symbols))
     check_prices(panel)
+    check_returns(panel, "a scenario of returns")
     window = model.generator.config.window
     past, later, dates = split_returns(panel, model.record.through, window)
     config = config or ScenarioFitConfig(model.generator.config)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from torchcommodity.models import Har, own_rows
+from torchcommodity.models import Har, own_rows, scale_inputs
 from torchcommodity.opkit.arguments import current_operation, operation
 from torchcommodity.ops import dcc_correlation, dcc_fit, garch_variance
 from torchcommodity.scenarios._bootstrap import resampled_rows
@@ -28,7 +28,7 @@ MIN_PATHS = 1000  # paths behind the margins; fewer requested paths are the firs
 
 
 class SimulatedReturns(NamedTuple):
-    """Joint paths of N symbols over T rows."""
+    """Joint paths of N symbols over T rows; log-returns are changes of asinh(P / S) where `Har` has a price scale."""
 
     log_returns: Tensor  # (P, T, N) cumulative
     roll_gaps: Tensor  # (T, N) expected log-return of each row by contract rolls (and averaging), 0 on other rows
@@ -84,9 +84,9 @@ def filtered_historical_simulation(
 def location_path(har: Har, inputs: ModelInputs) -> Tensor:  # (A, N)
     """Expected change of the log price up to each row ahead by related prices and the season: straight lines between
     the horizons of the model."""
-    batch = inputs.unsqueeze()
-    total = har(*batch[:7], last_rows=1).shift[0, -1]
-    at_horizons = total - har.adjust_rolls(batch, last_rows=1).shift[0, -1]  # (H, N)
+    total = har(*inputs.batch(), last_rows=1).shift[0, -1]
+    scaled = scale_inputs(inputs, har.scale).unsqueeze()
+    at_horizons = total - har.adjust_rolls(scaled, last_rows=1).shift[0, -1]  # (H, N)
     points = torch.cat([torch.zeros_like(at_horizons[:1]), at_horizons])
     known = torch.tensor([0, *har.config.horizons], dtype=torch.double)
     rows = torch.arange(1, har.config.horizons[-1] + 1, dtype=torch.double)
@@ -132,7 +132,7 @@ def filter_history(har: Har, inputs: ModelInputs) -> FilteredHistory:
         daily.theta.copy_(har.theta)
     if har.config.bars:
         daily.has_ranges.copy_(har.has_ranges)
-    adjusted = daily.adjust_rolls(inputs.unsqueeze(), last_rows=1)
+    adjusted = daily.adjust_rolls(scale_inputs(inputs, har.scale).unsqueeze(), last_rows=1)
     residuals, variance = standardized_residuals(har, adjusted.returns[0], adjusted.shocks[0])
     complete = int(residuals.isfinite().all(1).sum())
     if complete < har.config.warmup:

@@ -13,7 +13,7 @@ from torchcommodity.scenarios._adversarial import AdversarialConfig, train_adver
 from torchcommodity.scenarios._model import ScenarioModel, ScenarioRecord
 from torchcommodity.scenarios._moments import initialize_by_moments
 from torchcommodity.scenarios._returns import complete_returns
-from torchcommodity.training import Progress, check_prices, one_thread
+from torchcommodity.training import Progress, check_prices, check_returns, one_thread
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def fit_scenarios(
 
     Raises:
         TypeError: `prices` has another type.
-        ValueError: the panel is synthetic, not daily, or has fewer complete rows than two windows.
+        ValueError: the panel is synthetic, not daily, has a spread, or fewer complete rows than two windows.
 
     Example:
         >>> from torchcommodity import data
@@ -62,6 +62,7 @@ def fit_scenarios(
     """
     panel = to_panel(prices)
     check_prices(panel)
+    check_returns(panel, "a scenario of returns")
     check_not_synthetic(panel)
     check_daily(panel.dates)
     config = config or ScenarioFitConfig()

@@ -37,7 +37,9 @@ from torchcommodity.training._folds import run_fold as run_fold
 from torchcommodity.training._history import check_history as check_history
 from torchcommodity.training._history import check_past as check_past
 from torchcommodity.training._history import check_prices as check_prices
+from torchcommodity.training._history import check_returns as check_returns
 from torchcommodity.training._history import min_fit_rows as min_fit_rows
+from torchcommodity.training._history import price_scale as price_scale
 from torchcommodity.training._history import usable_symbols as usable_symbols
 from torchcommodity.training._inputs import model_inputs as model_inputs
 from torchcommodity.training._inputs import nearby_closes as nearby_closes
@@ -100,6 +102,7 @@ __all__ = [
     "check_no_extra_terms",
     "check_past",
     "check_prices",
+    "check_returns",
     "covariate_variances",
     "fabric_device",
     "fit_mix",
@@ -119,6 +122,7 @@ __all__ = [
     "panel_bars",
     "parse_tensor_file",
     "pool_rows",
+    "price_scale",
     "read_tensor_file",
     "reference_prices",
     "resolve_device",

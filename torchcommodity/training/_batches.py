@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from torchcommodity.data import targets
-from torchcommodity.models import Har, HarOutput, ModelInputs, to_device
+from torchcommodity.models import Har, HarOutput, ModelInputs, positive_prices, to_device
 
 
 class TrainingBatch(NamedTuple):
@@ -57,10 +57,10 @@ def make_splits(har: Har, inputs: ModelInputs, start: int) -> tuple[TrainingBatc
     Returns:
         The training and the validation split, each a batch of one sequence.
     """
-    har_output = har(*inputs.batch())
+    har_output, prices = har(*inputs.batch()), positive_prices(inputs.prices, har.scale)
     scale, horizons = har_output.log_scale.exp(), har.config.horizons
-    train = (targets(inputs.prices[:start], horizons) - har_output.shift[0, :start]) / scale[0, :start]
-    validation = (targets(inputs.prices, horizons) - har_output.shift[0]) / scale[0]
+    train = (targets(prices[:start], horizons) - har_output.shift[0, :start]) / scale[0, :start]
+    validation = (targets(prices, horizons) - har_output.shift[0]) / scale[0]
     validation[:start] = torch.nan
     train_output = HarOutput(*(x[:, :start] for x in har_output))
     return TrainingBatch(train_output, train[None]), TrainingBatch(har_output, validation[None])

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from torchcommodity.data import MIN_RANGE_SHARE, range_share, targets
 from torchcommodity.losses import qlike
-from torchcommodity.models import Har, HarConfig, ModelInputs, own_rows
+from torchcommodity.models import Har, HarConfig, ModelInputs, own_rows, scale_inputs
 from torchcommodity.ops import garch_variance
 from torchcommodity.training._location import fit_location
 
@@ -27,7 +27,7 @@ def calibrate(har: Har, inputs: ModelInputs, symmetry: float) -> None:
     """Fit the econometric part in place on all rows of `inputs`: GARCH, location, HAR coefficients, quantiles.
 
     Args:
-        har: the module; its buffers and GARCH parameters are overwritten.
+        har: the module; its buffers and GARCH parameters are overwritten, but for its price scale.
         inputs: training rows only.
         symmetry: weight of the mirrored quantiles in [0, 1], see `standard_quantiles`.
 
@@ -36,6 +36,9 @@ def calibrate(har: Har, inputs: ModelInputs, symmetry: float) -> None:
     """
     if inputs.bars is not None:
         har.has_ranges.copy_(range_share(inputs.prices, inputs.bars) >= MIN_RANGE_SHARE)
+        if har.scale is not None:
+            har.has_ranges.logical_and_(har.scale.isnan())
+    inputs = scale_inputs(inputs, har.scale)
     batch = inputs.unsqueeze()
     adjusted = har.adjust_rolls(batch)
     if har.config.averages and inputs.averages is not None:

@@ -9,13 +9,18 @@ import torch
 from torch import Tensor
 
 from torchcommodity.models import (
+    Har,
     HarConfig,
     HarGarch,
     HarGarchConfig,
     HarNetwork,
     ModelInputs,
     build_model,
+    fit_price_scale,
     model_name,
+    price_after,
+    scale_change,
+    scale_inputs,
     to_device,
 )
 from torchcommodity.opkit.arguments import operation
@@ -35,8 +40,8 @@ WITHOUT_COVARIATES = f"{HAR_GARCH}, no covariates"
 class Prediction(NamedTuple):
     """Forecasts of the rows from `start` on."""
 
-    quantiles: Tensor  # (T - start, H, N, Q) of the cumulative log-return
-    variance: Tensor  # (T - start, H, N) of the cumulative log-return
+    quantiles: Tensor  # (T - start, H, N, Q) of the cumulative log-return, or change of asinh(P / S)
+    variance: Tensor  # (T - start, H, N) of the same
 
 
 Baseline = Callable[[ModelInputs, int, HarConfig], Prediction]  # inputs, start, settings
@@ -50,6 +55,8 @@ class Fold(NamedTuple):
     config: FitConfig
     seed: int
     baselines: Mapping[str, Baseline]
+    # (N,) S of all forecasts of the result, NaN = log; each fit has its own
+    scale: Tensor | None = None
 
 
 class FoldResult(NamedTuple):
@@ -69,13 +76,16 @@ def run_fold(fold: Fold) -> FoldResult:
     model = build_model(fold.config.model, fold.inputs.prices.shape[1], fold.seed)
     first_year, first_rows = next(iter(fold.years.items()))
     past = fold.inputs.before(first_rows.start)
+    _set_price_scale(model.har, past, fold.scale)
     result = train(model, past, fold.config.train, fold.config.symmetry, fold.seed)
     parts: dict[str, list[Prediction]] = {}
     mix = {}
     for year, rows in fold.years.items():
-        calibrate(model.har, fold.inputs.before(rows.start), fold.config.symmetry)
+        past = fold.inputs.before(rows.start)
+        _set_price_scale(model.har, past, fold.scale)
+        calibrate(model.har, past, fold.config.symmetry)
         mix[year] = model.har.mix.clone()
-        predictions = _predict(model, fold.inputs.before(rows.stop), rows.start, fold.baselines, device)
+        predictions = _predict(model, fold.inputs.before(rows.stop), rows.start, fold.baselines, device, fold.scale)
         if model.har.config.extra_terms:
             predictions[WITHOUT_COVARIATES] = _without_covariates(fold, rows)
         for name, prediction in predictions.items():
@@ -84,13 +94,24 @@ def run_fold(fold: Fold) -> FoldResult:
     return FoldResult(joined, f"{first_year}: {result.note}", mix)
 
 
+def _set_price_scale(har: Har, past: ModelInputs, scale: Tensor | None) -> None:
+    """The price scale of the training rows, for the symbols that have one in all of the backtest."""
+    har.set_price_scale(None if scale is None else fit_price_scale(past.prices, ~scale.isnan()))
+
+
 @torch.no_grad()
 def _predict(
-    model: HarNetwork, inputs: ModelInputs, start: int, baselines: Mapping[str, Baseline], device: torch.device = CPU
+    model: HarNetwork,
+    inputs: ModelInputs,
+    start: int,
+    baselines: Mapping[str, Baseline],
+    device: torch.device = CPU,
+    scale: Tensor | None = None,
 ) -> dict[str, Prediction]:
     """Forecasts of the rows from `start` on: the model, the same model untrained if it has a network, the baselines.
 
-    The model computes on the device; the baselines, and the result, are on the CPU.
+    The model computes on the device; the baselines, and the result, are on the CPU. Forecasts of symbols with a price
+    scale are changes of asinh(P / S), with S of `scale`.
     """
     if device != CPU:
         model = to_device(copy.deepcopy(model), device)
@@ -102,10 +123,29 @@ def _predict(
     for name, raw in corrections.items():
         variance = (2 * model.har.corrected_log_scale(har_output, raw)).exp()
         quantiles = model.har.quantiles(har_output, raw)
-        predictions[name] = Prediction(*(x[0, start:].cpu().to(inputs.prices.dtype) for x in (quantiles, variance)))
-    inputs = inputs._replace(extra_variances=None, references=None, bars=None)
+        prediction = Prediction(*(x[0, start:].cpu().to(inputs.prices.dtype) for x in (quantiles, variance)))
+        predictions[name] = _in_scale(prediction, inputs.prices, model.har.scale, scale)
+    inputs = scale_inputs(inputs, scale)._replace(extra_variances=None, references=None, bars=None)
     config = replace(without_extra_terms(model.har.config), location=False, references=(), curve_of=(), bars=False)
     return predictions | {name: baseline(inputs, start, config) for name, baseline in baselines.items()}
+
+
+def _in_scale(prediction: Prediction, prices: Tensor, own: Tensor | None, scale: Tensor | None) -> Prediction:
+    """Forecasts in changes of asinh(P / S) with another S: those of the same prices.
+
+    The variance changes with the square of the slope of one map over that of the other at the last price.
+    """
+    if own is None or scale is None:
+        return prediction
+    signed = ~scale.isnan()
+    known = torch.where(prices.isfinite(), torch.arange(len(prices))[:, None], 0).cummax(0).values
+    last = prices.gather(0, known)[len(prices) - len(prediction.variance) :, None, signed]  # (R, 1, M)
+    before, after = own.cpu()[signed].to(last), scale[signed].to(last)
+    quantiles, variance = prediction.quantiles.clone(), prediction.variance.clone()
+    of_prices = price_after(last.unsqueeze(-1), quantiles[:, :, signed], before[:, None])
+    quantiles[:, :, signed] = scale_change(last.unsqueeze(-1), of_prices, after[:, None])
+    variance[:, :, signed] *= (before.square() + last.square()) / (after.square() + last.square())
+    return Prediction(quantiles, variance)
 
 
 @torch.no_grad()
@@ -113,5 +153,6 @@ def _without_covariates(fold: Fold, rows: range) -> Prediction:
     """Forecasts of the test rows by the same model without covariates and without a network."""
     inputs = fold.inputs._replace(extra_variances=None)
     model = HarGarch(inputs.prices.shape[1], HarGarchConfig(without_extra_terms(fold.config.model.har)))
+    _set_price_scale(model.har, inputs.before(rows.start), fold.scale)
     calibrate(model.har, inputs.before(rows.start), fold.config.symmetry)
-    return _predict(model, inputs.before(rows.stop), rows.start, {})[HAR_GARCH]
+    return _predict(model, inputs.before(rows.stop), rows.start, {}, scale=fold.scale)[HAR_GARCH]

@@ -19,6 +19,7 @@ from torchcommodity.training._momentum import fit_momentum
 
 PAIR_PRIOR = 12.0  # F at which half of a reversion is expected
 SEASON_PRIOR = 6.0  # likewise of a season
+REVERSION_PRIOR = 12.0  # likewise of a spread to its mean
 MAX_PAIRS = 64  # of a symbol, those of the strongest correlation: further copies of a price say nothing new
 ROUNDING = 1e-9  # of a log ratio
 ROWS, COLUMNS = 256, 32  # rows of all goods, and goods in all rows, that stay in the cache of a processor
@@ -104,7 +105,49 @@ def fit_location(
         prices, related = inputs.prices[None], location.limit(related, variance)
         features = location.momentum.features(related[None], prices, trends[None], variance[None], Past())
         expected += fit_momentum(location.momentum, [x[0] for x in features], target - expected, variance)
-    return expected if location.basis is None else fit_basis(location.basis, inputs, target, variance, expected)
+    if location.basis is not None:
+        expected = fit_basis(location.basis, inputs, target, variance, expected)
+    return fit_reversion(location, inputs.prices, target, variance, expected)
+
+
+def fit_reversion(location: Location, prices: Tensor, target: Tensor, variance: Tensor, expected: Tensor) -> Tensor:
+    """Fit in place the reversion of symbols with a price scale, in closed form.
+
+    With z and y the deviation and what is left of an outcome, each over sigma_h = sqrt(h v), and without an intercept:
+    b = min(sum zy / sum z^2, 0) over the rows with both and F = b^2 sum z^2 / (max(h, 126) Var(y - bz)), and the
+    coefficient is b F / (F + 12); zero with fewer than 500 rows. A deviation lasts longer than a short horizon, so that
+    outcomes half a year apart count as independent.
+
+    Args:
+        location: its reversion is overwritten.
+        prices: (T, N) of `scale_inputs`.
+        target: (T, H, N) outcomes less the expected effect of rolls and averaging; NaN is ignored.
+        variance: (T, N) slow variance per row; NaN during warm-up.
+        expected: (T, H, N) of the other parts.
+
+    Returns:
+        `expected` with the reversion, as `Location.forward`; (T, H, N).
+    """
+    reversion = location.reversion
+    if reversion is None:
+        return expected
+    rule = reversion.rule
+    deviation = reversion.deviations(prices[None], Past(), len(prices))[0]  # (T, M)
+    for m, n in enumerate(reversion.columns.tolist()):
+        rows = []
+        for i, h in enumerate(location.config.horizons):
+            sigma = (h * variance[:, n]).sqrt()
+            y, valid = standardized(target[:, i, n] - expected[:, i, n], sigma)
+            y, z = y[valid], (deviation[:, m] / sigma)[valid]
+            squares = z.square().sum()
+            b = ((z * y).sum() / squares).clamp(max=0)
+            f = b.square() * squares / ((y - b * z).var(correction=0) * max(h, rule.independent))
+            is_known = len(y) >= rule.min_rows and bool(f.isfinite())
+            reversion.coefficients[i, m] = b * f / (f + REVERSION_PRIOR) if is_known else 0.0
+            rows.append(len(y))
+        reversion.rows[m] = max(rows)
+    changes = location.reversion_changes(reversion, prices[None], variance[None], Past())[0]
+    return reversion.add_to(expected, changes)
 
 
 class CarriedPrices:

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import Tensor
 
-from torchcommodity.data import Panel, check_not_synthetic, targets, walk_forward
+from torchcommodity.data import Panel, check_not_synthetic, signed_symbols, targets, walk_forward
 from torchcommodity.losses import pinball
-from torchcommodity.models import HarGarchConfig, build_model, model_name
+from torchcommodity.models import HarGarchConfig, build_model, model_name, positive_prices
 from torchcommodity.opkit.arguments import operation
 from torchcommodity.training._config import FitConfig, check_config
 from torchcommodity.training._covariates import check_no_extra_terms
 from torchcommodity.training._executors import LOCAL, Executor
 from torchcommodity.training._folds import HAR_GARCH, Fold, run_fold
-from torchcommodity.training._history import check_history, usable_symbols
+from torchcommodity.training._history import check_history, price_scale, usable_symbols
 from torchcommodity.training._inputs import model_inputs
 from torchcommodity.training._toml import to_config, to_values
 from torchcommodity.training._train import Progress
@@ -158,7 +158,7 @@ def evaluate_fold(fold: Fold) -> float:
         return math.nan
     predictions, start = run_fold(fold).predictions, next(iter(fold.years.values())).start
     har = fold.config.model.har
-    target = targets(fold.inputs.prices, har.horizons)[start:]
+    target = targets(positive_prices(fold.inputs.prices, fold.scale), har.horizons)[start:]
     levels = torch.tensor(har.levels, dtype=torch.double)
 
     def loss(name: str, h: int) -> Tensor:
@@ -179,13 +179,14 @@ def _make_fold(panel: Panel, config: FitConfig, years: int, seed: int) -> tuple[
     start = blocks[0].test.start
     past = panel.between(None, panel.dates[start - 1])
     usable = usable_symbols(past, config)
-    check_history(past.select(usable or past.symbols), har)
+    check_history(past.select(usable or past.symbols), har, signed=signed_symbols(past))
     chosen = panel.select(usable)
     config = check_config(config, chosen)
     inputs = model_inputs(chosen, har.horizons[-1], references=har.references, bars=har.bars)
     test_rows = {str(panel.dates[block.test.start])[:4]: block.test for block in blocks}
     excluded = tuple(symbol for symbol in panel.symbols if symbol not in usable)
-    return Fold(inputs, test_rows, config, seed, {}), excluded
+    scale = price_scale(inputs.prices[:start], usable, signed_symbols(past))
+    return Fold(inputs, test_rows, config, seed, {}, scale), excluded
 
 
 class SearchRange(NamedTuple):

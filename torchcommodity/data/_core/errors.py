@@ -146,6 +146,8 @@ TREATMENTS = {
     "other calendar": "dates ahead may be wrong by some days; state it by with_calendars() or --calendar",
     "month average": "kept; state it by with_averages() or --averages, so that forecasts expect its memory",
     "nonpositive": "kept; returns treat it as missing",
+    "signed prices": "forecast as asinh(P / S), without log-returns",
+    "capped changes": "kept; their full size is beyond the model",
     "extreme price": "kept",
     "gap": "kept as missing",
     "stale": "kept",

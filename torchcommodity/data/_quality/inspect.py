@@ -6,7 +6,7 @@ import sys
 import unicodedata
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +28,7 @@ from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.panel_fields import is_generated
 from torchcommodity.data._core.prices import MIN_CHANGES, Array
 from torchcommodity.data._core.provenance import NOT_STATED, check_several
+from torchcommodity.data._quality.price_forms import RATIO_KINDS, SIGNED, price_forms, signed_findings
 from torchcommodity.data._quality.prices import StackedPrices, price_findings
 from torchcommodity.data._quality.training import PriceStatistics, training_findings
 from torchcommodity.opkit.arguments import current_operation
@@ -117,7 +118,8 @@ def inspect(panel: Panel, lines: Array | None = None) -> tuple[Finding, ...]:
     | weekend | a row of daily prices on Saturday or Sunday |
     | future | a row after `latest_date`: after tomorrow, or the end of the week or month |
     | empty row | a row without any price |
-    | nonpositive | a price <= 0 |
+    | nonpositive | a price <= 0 of a symbol whose prices are positive otherwise |
+    | signed prices | two or more negative prices, as of a spread: see `price_forms` |
     | extreme price | a magnitude from 1e9, or up to 1e-9 |
     | gap | more than 10 business days, and more than 3 median steps of the series, between two prices |
     | stale | 10 or more equal prices in a row; 8 weekly or 6 monthly ones |
@@ -155,20 +157,22 @@ def inspect(panel: Panel, lines: Array | None = None) -> tuple[Finding, ...]:
     findings = [*panel_findings(panel, prices)]
     frequency = panel.frequency  # reads all prices
     findings += price_findings(prices, panel.dates, panel.symbols, frequency, lines, StackedPrices.of(prices))
-    for column, symbol in enumerate(panel.symbols):  # what keeps a symbol from being forecast
-        own, required = prices[:, column], FIT_PRICES[frequency]
-        positive = own[own > 0]
-        if not positive.size:
+    forms, required = price_forms(panel), FIT_PRICES[frequency]
+    findings = [*signed_findings(findings, forms)]
+    for form, own in zip(forms, prices.T):  # what keeps a symbol from being forecast
+        symbol, name = form.symbol, "prices" if form.form == "asinh" else "positive prices"
+        usable = own[~np.isnan(own)] if form.form == "asinh" else own[own > 0]
+        if not usable.size:
             value = f"{np.count_nonzero(~np.isnan(own)):,} prices, none above zero"
             findings.append(make_finding("no positive price", symbol, value=value))
-        elif positive.size < required:
-            value = f"{positive.size} positive prices; a default fit needs {required}"
+        elif usable.size < required:
+            value = f"{usable.size} {name}; a default fit needs {required}"
             findings.append(make_finding("short history", symbol, value=value))
-        elif positive.min() == positive.max():
-            value = f"{positive.size:,} positive prices, all {positive[0]:g}"
+        elif usable.min() == usable.max():
+            value = f"{usable.size:,} {name}, all {usable[0]:g}"
             findings.append(make_finding("constant price", symbol, value=value))
-        elif (changes := np.count_nonzero(np.diff(positive))) < MIN_CHANGES:
-            value = f"{positive.size:,} positive prices with {changes} changes; a scale needs {MIN_CHANGES}"
+        elif (changes := np.count_nonzero(np.diff(usable))) < MIN_CHANGES:
+            value = f"{usable.size:,} {name} with {changes} changes; a scale needs {MIN_CHANGES}"
             findings.append(make_finding("constant price", symbol, value=value))
     return condense([*findings, *vendor_rolls(panel)])
 
@@ -180,6 +184,7 @@ def inspect_prices(
     *,
     frequency: Frequency = "daily",
     training: Sequence[PriceStatistics] = (),
+    signed: Collection[str] = (),
 ) -> tuple[Finding, ...]:
     """Find suspicious prices without a panel, fast enough for every request of a server.
 
@@ -192,6 +197,7 @@ def inspect_prices(
         symbols: N names.
         frequency: of the rows.
         training: N statistics of the training prices, or none.
+        signed: symbols whose prices may be zero or negative.
 
     >>> from torchcommodity.data import embedded, price_statistics
     >>> panel = embedded(["WTI"]).between("2012-01-01", "2018-12-31")
@@ -204,8 +210,9 @@ def inspect_prices(
     """
     stacked = StackedPrices.of(prices)
     lines = np.broadcast_to(0, prices.shape)
-    findings = [*price_findings(prices, dates, symbols, frequency, lines, stacked)]
-    return condense([*findings, *training_findings(prices, dates, symbols, stacked, training)])
+    findings = price_findings(prices, dates, symbols, frequency, lines, stacked)
+    of_prices = (x for x in findings if x.symbol not in signed or x.kind not in RATIO_KINDS)
+    return condense([*of_prices, *training_findings(prices, dates, symbols, stacked, training, signed)])
 
 
 def accept_findings(panel: Panel, kinds: Iterable[str]) -> Panel:
@@ -252,7 +259,7 @@ def check_doubts(panel: Panel, strict: bool | None = None) -> None:
     """
     generated = [symbol for symbol, record in zip(panel.symbols, panel.provenance) if is_generated(symbol, record)]
     unstated = [symbol for symbol, record in zip(panel.symbols, panel.provenance) if not record.is_stated]
-    open_findings = [f for f in panel.findings if f.treatment != ACCEPTED and f.kind != ORIGIN]
+    open_findings = [f for f in panel.findings if f.treatment != ACCEPTED and f.kind not in {ORIGIN, SIGNED}]
     counts: Counter[str] = Counter()
     for finding in open_findings:
         counts[finding.kind] += finding.count

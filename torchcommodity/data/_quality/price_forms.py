@@ -1,17 +1,19 @@
 """Which prices are forecast in logs, and which, such as spreads, may be zero or negative."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from torchcommodity.data._core.errors import summarize_names
+from torchcommodity.data._core.errors import Finding, make_finding, summarize_names
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.provenance import check_several
 from torchcommodity.opkit.arguments import current_operation
 
 MIN_NEGATIVE = 2  # negative prices of a spread; a single one, such as WTI in April 2020, makes none
+SIGNED = "signed prices"  # kind of finding
+RATIO_KINDS = {"nonpositive", "jump", "decimal slip"}  # rules of positive prices
 
 
 @dataclass(frozen=True)
@@ -72,3 +74,26 @@ def _price_form(symbol: str, prices: np.ndarray, dates: np.ndarray, is_signed: b
     if zeros := int(np.count_nonzero(prices == 0)):
         reasons.append(f"{zeros:,} price{'s' * (zeros > 1)} of zero")
     return PriceForm(symbol, "log", f"{' and '.join(reasons)}: left out of returns" if reasons else "")
+
+
+def signed_symbols(panel: Panel, signed: Iterable[str] = ()) -> tuple[str, ...]:
+    """The symbols of a panel that `price_forms` takes in asinh(P / S).
+
+    >>> from torchcommodity import data
+    >>> signed_symbols(data.embedded(["BRENT", "WTI"]), ["WTI"])
+    ('WTI',)
+    """
+    return tuple(form.symbol for form in price_forms(panel, signed) if form.form == "asinh")
+
+
+def signed_findings(findings: Iterable[Finding], forms: Sequence[PriceForm]) -> tuple[Finding, ...]:
+    """Findings without those that rest on positive prices or on ratios, for the symbols of any sign; with one of each.
+
+    >>> from torchcommodity import data
+    >>> wti = data.embedded(["WTI"])
+    >>> print(*signed_findings(wti.findings, price_forms(wti, ["WTI"])))
+    signed prices WTI: signed; 1 of 10,226 prices is below zero (forecast as asinh(P / S), without log-returns)
+    """
+    reasons = {form.symbol: form.reason for form in forms if form.form == "asinh"}
+    kept = (x for x in findings if x.symbol not in reasons or x.kind not in {SIGNED, *RATIO_KINDS})
+    return (*kept, *(make_finding(SIGNED, symbol, value=reason) for symbol, reason in reasons.items()))

@@ -1,6 +1,6 @@
 """Prices compared with those of training: range, largest move, and which column is which symbol."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,14 +13,14 @@ from torchcommodity.data._quality.prices import JUMP, MIN_MOVES, StackedPrices
 
 @dataclass(frozen=True)
 class PriceStatistics:
-    """What the positive prices of one symbol were like in training.
+    """What the positive prices of one symbol were like in training; all prices of one that may be negative.
 
     Args:
         lowest: lowest price.
         highest: highest price.
         last: last price.
         date: ISO date of the last price.
-        largest_move: largest absolute log-return between two prices.
+        largest_move: largest absolute log-return between two prices, or change of a price that may be negative.
     """
 
     lowest: float
@@ -30,8 +30,12 @@ class PriceStatistics:
     largest_move: float
 
 
-def price_statistics(panel: Panel) -> tuple[PriceStatistics, ...]:
+def price_statistics(panel: Panel, signed: Collection[str] = ()) -> tuple[PriceStatistics, ...]:
     """Statistics of each symbol's positive prices, to compare later prices with; see `compare_with_training`.
+
+    Args:
+        panel: training prices.
+        signed: symbols of which zero and negative prices count too, see `price_forms`.
 
     Raises:
         ValueError: a symbol has no positive price.
@@ -41,10 +45,12 @@ def price_statistics(panel: Panel) -> tuple[PriceStatistics, ...]:
     PriceStatistics(lowest=10.25, highest=145.31, last=45.15, date='2018-12-28', largest_move=0.406396)
     """
     statistics = []
-    for column in panel.values.plain().detach().numpy().T:
-        prices, last = column[column > 0], str(panel.dates[column > 0][-1])
+    for symbol, column in zip(panel.symbols, panel.values.plain().detach().numpy().T):
+        valid = ~np.isnan(column) if symbol in signed else column > 0
+        prices, last = column[valid], str(panel.dates[valid][-1])
+        moves = np.diff(prices if symbol in signed else np.log(prices))
         # rounded, so that a fit on another processor writes the same file
-        move = round(float(np.abs(np.diff(np.log(prices))).max(initial=0.0)), 6)
+        move = round(float(np.abs(moves).max(initial=0.0)), 6)
         statistics.append(PriceStatistics(float(prices.min()), float(prices.max()), float(prices[-1]), last, move))
     return tuple(statistics)
 
@@ -115,7 +121,9 @@ FAR = 2.0  # times the highest training price, or below the lowest by that facto
 LARGE = 1.25  # times the largest move of training, and of the rows before
 
 
-def compare_with_training(panel: Panel, training: Sequence[PriceStatistics]) -> tuple[Finding, ...]:
+def compare_with_training(
+    panel: Panel, training: Sequence[PriceStatistics], signed: Collection[str] = ()
+) -> tuple[Finding, ...]:
     """Find prices that are unlike those of training: the last ones, and columns that are another symbol's.
 
     | kind | rule |
@@ -125,9 +133,13 @@ def compare_with_training(panel: Panel, training: Sequence[PriceStatistics]) -> 
     | swapped columns | two columns, or their last prices, each of which fits the other symbol and not its own |
     | shifted dates | the last prices of training stand one row beside their date |
 
+    Of a symbol that may be negative, a price farther from the range of training than the range is wide is outside it,
+    moves are changes of the price, and columns are not compared with others.
+
     Args:
         panel: prices `(T, N)`.
         training: N statistics, see `price_statistics`. None: only the moves are compared, with the rows before.
+        signed: symbols whose prices may be zero or negative.
 
     >>> from torchcommodity.data import embedded, price_statistics
     >>> panel = embedded(["WTI"]).between("2012-01-01", "2020-03-09")
@@ -135,13 +147,25 @@ def compare_with_training(panel: Panel, training: Sequence[PriceStatistics]) -> 
     large move WTI 2020-03-09: 31.05 after 41.14, a factor of 1.32; the largest before is 1.15 (kept)
     """
     prices = panel.values.plain().detach().numpy()
-    return tuple(training_findings(prices, panel.dates, panel.symbols, StackedPrices.of(prices), training))
+    stacked = StackedPrices.of(prices)
+    return tuple(training_findings(prices, panel.dates, panel.symbols, stacked, training, signed))
 
 
 def training_findings(
-    prices: Array, dates: Array, symbols: Sequence[str], stacked: StackedPrices, training: Sequence[PriceStatistics]
+    prices: Array,
+    dates: Array,
+    symbols: Sequence[str],
+    stacked: StackedPrices,
+    training: Sequence[PriceStatistics],
+    signed: Collection[str] = (),
 ) -> Iterator[Finding]:
     """The findings of `compare_with_training`, for prices `(T, N)` on `dates (T,)`."""
+    whole = prices
+    if signed:
+        columns = [symbol in signed for symbol in symbols]
+        yield from _signed_findings(prices, dates, symbols, columns, training)
+        prices = np.where(columns, np.nan, prices)
+        stacked = StackedPrices.of(prices)
     positive = stacked.positive
     last = positive.last
     if training:
@@ -154,7 +178,29 @@ def training_findings(
             yield make_finding("outside training range", symbols[column], date, value=words)
     yield from _large_moves(dates, symbols, positive, training)
     yield from swapped_columns(prices, dates, symbols, last, training)
-    yield from _shifted_dates(prices, dates, training)
+    yield from _shifted_dates(whole, dates, training)
+
+
+def _signed_findings(
+    prices: Array, dates: Array, symbols: Sequence[str], columns: Sequence[bool], training: Sequence[PriceStatistics]
+) -> Iterator[Finding]:
+    """Last prices outside the range of training, and large last moves, of the columns that may be negative."""
+    for column in np.flatnonzero(columns).tolist():
+        rows = np.flatnonzero(~np.isnan(prices[:, column]))
+        if not rows.size:
+            continue
+        own, date, symbol = prices[rows, column], dates[rows[-1]], symbols[column]
+        moves = np.abs(np.diff(own))
+        known = moves[:-1].max(initial=0.0)
+        if training:
+            record = training[column]
+            known, width = max(known, record.largest_move), record.highest - record.lowest
+            if not record.lowest - width <= own[-1] <= record.highest + width:
+                words = f"{own[-1]:g}; training prices are {record.lowest:g} to {record.highest:g}; check the unit"
+                yield make_finding("outside training range", symbol, date, value=words)
+        if (training or moves.size > MIN_MOVES) and moves.size and moves[-1] > LARGE * known:
+            words = f"{own[-1]:g} after {own[-2]:g}; the largest change before is {known:g}"
+            yield make_finding("large move", symbol, date, value=words)
 
 
 def _large_moves(

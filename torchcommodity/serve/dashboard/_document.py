@@ -1,6 +1,7 @@
 """Dashboard document: everything that the page shows, as one JSON object."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import date
 from typing import Any
@@ -8,14 +9,13 @@ from typing import Any
 import numpy as np
 
 from torchcommodity.charts import format_age
-from torchcommodity.data import Panel, check_not_synthetic, compare_with_training, summarize_findings, utc_now
-from torchcommodity.export import Artifact, panel_location
+from torchcommodity.data import Panel, check_not_synthetic, summarize_findings, utc_now
+from torchcommodity.export import Artifact, artifact_findings, panel_location
 from torchcommodity.forecast import (
     STALE_DAYS,
     Correlation,
     calendar,
     correlation,
-    input_findings,
     pairs_by_strength,
 )
 from torchcommodity.opkit.arguments import operation
@@ -56,8 +56,7 @@ def make_document(
     panel = metadata.align_panel(prices)
     past = past_forecasts(artifact, panel, 0 if outlook_only else None)
     days_ahead = calendar(panel.dates)
-    unlike = compare_with_training(panel, metadata.training_prices)
-    findings = (*panel.findings, *unlike, *input_findings(panel, metadata.ranges))
+    findings = artifact_findings(metadata, panel)
     created, coverage_records = utc_now(), coverage(past, panel, metadata)
     today = today or date.fromisoformat(created[:10])
     document = {
@@ -65,24 +64,24 @@ def make_document(
         "state": "outlook" if outlook_only else "ready",
         "created": created,
         "model": model_card(metadata),
-        "prices": _prices(panel, source, today),
+        "prices": _prices(panel, source, today, metadata.signed),
         "calendar": days_ahead.rule,
         "horizons": [{"rows": h, "code": days_ahead.code(h), "name": days_ahead.name(h)} for h in metadata.horizons],
         "days": list(map(str, panel.dates[past.first_origin :])),  # row numbers of past forecasts index this list
         "symbols": symbol_records(past, panel, metadata, coverage_records, today, panel_location(metadata, panel)),
         "coverage": coverage_records,
-        "correlation": _correlation(correlation(panel), panel),
+        "correlation": _correlation(correlation(panel, metadata.price_scale), panel),
         "findings": [asdict(finding) for finding in summarize_findings(findings)],
     }
     rounded: Document = _round(document)
     return rounded
 
 
-def _prices(panel: Panel, source: str, today: date) -> Document:
-    stale_days = STALE_DAYS[panel.frequency]
-    rows_with_price = [np.flatnonzero(column > 0) for column in panel.values.plain().numpy().T]
+def _prices(panel: Panel, source: str, today: date, signed: Sequence[str]) -> Document:
+    stale_days, columns = STALE_DAYS[panel.frequency], zip(panel.symbols, panel.values.plain().numpy().T)
+    rows_with_price = [np.flatnonzero((x > 0) | (np.isfinite(x) & (symbol in signed))) for symbol, x in columns]
     last_rows = [int(rows[-1]) if rows.size else None for rows in rows_with_price]
-    columns = [
+    records = [
         {**record, **({} if row is None else _age(panel.dates[row], today, stale_days))}
         for record, row in zip(panel.sources(), last_rows)
     ]
@@ -93,7 +92,7 @@ def _prices(panel: Panel, source: str, today: date) -> Document:
         "source": source,
         "stale_after": stale_days,
         **_age(panel.dates[newest], today, stale_days),
-        "columns": columns,
+        "columns": records,
     }
 
 

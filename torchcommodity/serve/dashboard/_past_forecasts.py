@@ -12,6 +12,7 @@ from torch import Tensor
 
 from torchcommodity.data import Panel, target_rows, targets
 from torchcommodity.export import Artifact, Metadata, panel_inputs
+from torchcommodity.models import positive_prices
 from torchcommodity.training import one_thread
 
 OUTCOME_ROWS = {"daily": 250, "weekly": 104, "monthly": 60}  # about one year of trading days
@@ -57,7 +58,8 @@ class PastForecasts:
     """Forecasts at all origins from `first_origin` to the last row of the panel, and their outcomes.
 
     An outcome is the target of `forecast.score`: ln of the symbol's h-th later positive price over the one of row t;
-    NaN if row t has no price or the h-th later one is in the future.
+    NaN if row t has no price or the h-th later one is in the future. Of a symbol with a price scale, quantiles and
+    outcomes are changes of asinh(P / S).
     """
 
     first_origin: int  # row
@@ -95,9 +97,8 @@ def past_forecasts(artifact: Artifact | CachedArtifact, panel: Panel, outcome_ro
     first_origin = min(max(artifact.metadata.min_rows - 1, first_outcome - rows_before), last)
     origins = _until_exit(range(first_origin, len(panel)))
     quantiles = torch.cat([artifact(prices[:, : t + 1], days[:, : t + 1]) for t in origins])
-    outcomes, ends = (
-        f(panel.values.plain(), artifact.metadata.horizons)[first_origin:] for f in (targets, target_rows)
-    )
+    positive = positive_prices(panel.values.plain(), artifact.metadata.price_scale)
+    outcomes, ends = (f(positive, artifact.metadata.horizons)[first_origin:] for f in (targets, target_rows))
     return PastForecasts(first_origin, first_outcome, quantiles, outcomes, ends)
 
 

@@ -23,6 +23,7 @@ from torchcommodity.forecast import (
     outlook,
     symbol_roll_days,
 )
+from torchcommodity.models import price_after
 from torchcommodity.serve.dashboard._past_forecasts import PastForecasts
 
 Record = dict[str, Any]
@@ -58,7 +59,7 @@ def _forecast(past: PastForecasts, panel: Panel, metadata: Metadata, origin: int
     """The artifact's forecast from the last (-1) or the last but one row of the panel."""
     prices = panel.between(None, panel.dates[origin])
     return Forecast.from_log_returns(
-        prices, metadata.horizons, metadata.levels, past.quantiles[origin], dates=panel.dates
+        prices, metadata.horizons, metadata.levels, past.quantiles[origin], panel.dates, metadata.price_scale
     )
 
 
@@ -94,7 +95,7 @@ def _record(
         "age": format_age(row.age_days),
         "recent": {"dates": list(map(str, panel.dates[recent])), "prices": prices[recent].tolist()},
     }
-    count = int((prices > 0).sum())
+    count = int(((prices > 0) | (prices.isfinite() & (row.symbol in metadata.signed))).sum())
     if not count:
         record |= {"last_price": None, "last_date": None, "age": None}
     if count <= metadata.warmup:
@@ -135,12 +136,13 @@ def _past(past: PastForecasts, panel: Panel, metadata: Metadata, h: int, n: int)
     """Past forecasts of one symbol and horizon with a known outcome, oldest first; rows index `days`."""
     horizon, origins = metadata.horizons[h], past.known_origins(h, n)
     start, rows = panel.values.plain()[origins, n], torch.from_numpy(origins - past.first_origin)
-    prices = start[:, None] * past.quantiles[rows, h, n].exp()
+    scale = None if metadata.price_scale is None else metadata.price_scale[n]
+    prices = price_after(start[:, None], past.quantiles[rows, h, n], scale)
     return {
         "rows": horizon,
         "origin": rows.tolist(),
         "target": (past.target_rows[rows, h, n] - past.first_origin).tolist(),
-        "outcomes": (start * past.outcomes[rows, h, n].exp()).tolist(),
+        "outcomes": price_after(start, past.outcomes[rows, h, n], scale).tolist(),
         "quantiles": {str(level): prices[:, q].tolist() for level, q in _drawn_levels(metadata.levels)},
     }
 

@@ -10,7 +10,14 @@ from torch import Tensor
 
 from torchcommodity.data import Finding, inspect_prices, usable_ranges
 from torchcommodity.export import Metadata
-from torchcommodity.forecast import STALE_DAYS, ended_ranges, ended_references, missing_curves
+from torchcommodity.forecast import (
+    STALE_DAYS,
+    ended_ranges,
+    ended_references,
+    missing_curves,
+    signed_price_findings,
+)
+from torchcommodity.models import positive_prices, price_after
 from torchcommodity.serve.http._messages import OutputSelection, PriceWindow
 
 
@@ -24,8 +31,17 @@ def window_findings(metadata: Metadata, window: PriceWindow) -> tuple[Finding, .
     dates, frequency = window.days.astype("datetime64[D]"), metadata.frequency
     N = len(metadata.symbols)
     findings = inspect_prices(
-        window.prices[:, :N], dates, metadata.symbols, frequency=frequency, training=metadata.training_prices
+        window.prices[:, :N],
+        dates,
+        metadata.symbols,
+        frequency=frequency,
+        training=metadata.training_prices,
+        signed=metadata.signed,
     )
+    if metadata.location is not None:
+        settings = metadata.price_scale, metadata.location.config.cap
+        own_prices = torch.from_numpy(window.prices[:, :N])
+        findings = (*signed_price_findings(findings, own_prices, metadata.symbols, *settings),)
     if metadata.references:
         references = torch.from_numpy(window.prices[:, N : N + len(metadata.references)])
         findings += (*ended_references(references, metadata.references, str(dates[-1]), frequency),)
@@ -72,16 +88,19 @@ def encode_prediction(metadata: Metadata, window: PriceWindow, selection: Output
         metadata: of the artifact.
         window: the prices of the instance.
         selection: horizons, levels and quantity of the response.
-        quantiles: (H, N, Q) quantiles of the cumulative log-return.
+        quantiles: (H, N, Q) quantiles of the cumulative log-return, as of the artifact.
     """
-    prices = window.prices[:, : len(metadata.symbols)]
-    positive = prices > 0  # the others are NaN or not positive
-    counts = positive.sum(0)
-    rows = len(prices) - 1 - positive[::-1].argmax(0)  # of the last positive price
+    prices, scale = window.prices[:, : len(metadata.symbols)], metadata.price_scale
+    usable = (positive_prices(torch.from_numpy(prices), scale) > 0).numpy()  # the others are NaN, or not positive
+    counts = usable.sum(0)
+    rows = len(prices) - 1 - usable[::-1].argmax(0)  # of the last usable price
     last = np.where(counts > 0, prices[rows, np.arange(len(rows))], np.nan)
+    scale = None if scale is None else scale.unsqueeze(-1)
     if selection.quantity == "price":
-        quantiles = torch.from_numpy(last)[None, :, None] * quantiles.exp()
-    is_constant, short = ((prices == last) | ~positive).all(0), f"needs more than {metadata.warmup} positive prices"
+        quantiles = price_after(torch.from_numpy(last)[None, :, None], quantiles, scale)
+    elif scale is not None:
+        quantiles = torch.where(scale.isnan(), quantiles, torch.nan)
+    is_constant, short = ((prices == last) | ~usable).all(0), f"needs more than {metadata.warmup} positive prices"
     notes = [
         f"{symbol}: no forecast yet: {short}; has {count}"
         if count <= metadata.warmup
@@ -89,6 +108,8 @@ def encode_prediction(metadata: Metadata, window: PriceWindow, selection: Output
         for symbol, count, constant in zip(metadata.symbols, counts, is_constant)
         if count <= metadata.warmup or constant
     ]
+    if selection.quantity != "price":
+        notes += [f"{symbol}: prices that may be negative have no log-return" for symbol in metadata.signed]
     findings = window_findings(metadata, window)
     origins = np.datetime_as_string(window.days[rows].astype("datetime64[D]")).tolist()
     prediction = {
