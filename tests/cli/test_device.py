@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -15,6 +16,14 @@ COMMANDS = {
     "export": ("{model}",),
     "backtest": (),
     "fit": (),
+    "forecast": (),
+    "portfolio": (),
+    "scenarios": (),
+    "tune": (),
+    "optimize": (),
+    "risk": ("{model}",),
+    "simulate": ("{model}",),
+    "scoreboard": (),
 }
 
 
@@ -33,8 +42,8 @@ def test_device_that_is_not_available_is_an_error_before_any_work(
     command: str, run: Run, error: Callable[[Result], str], fitted: Path, tmp_path: Path
 ) -> None:
     arguments = [argument.format(model=fitted) for argument in COMMANDS[command]]
-    files = {"fit": "a.safetensors", "export": "a.pt2", "batch": "a.duckdb", "predict": "a.csv", "backtest": "a.csv"}
-    out = ("--out", tmp_path / files[command]) if command in files else ()
+    files = {"fit": "a.safetensors", "export": "a.pt2", "batch": "a.duckdb", "tune": "a.toml"}
+    out = () if command == "profile" else ("--out", tmp_path / files.get(command, "a.csv"))
     result = run(command, *arguments, "--device", "cuda", *out)
     assert result.exit_code == 2
     assert error(result) == ("Error: --device: device must be available on this machine, such as cpu or auto; got cuda")
@@ -45,6 +54,49 @@ def test_predict_on_a_named_cpu_gives_the_same_forecast(run: Run, fitted: Path) 
     cpu, default = run("predict", fitted, "--device", "cpu"), run("predict", fitted)
     assert cpu.exit_code == 0
     assert cpu.stdout == default.stdout
+
+
+@pytest.mark.parametrize(
+    ("command", "function"),
+    [
+        ("forecast", "forecast.cached_fit"),
+        ("optimize", "forecast.cached_fit"),
+        ("tune", "training.tune"),
+        ("portfolio", "portfolio.backtest"),
+        ("scenarios", "scenarios.fit_scenarios"),
+        ("scoreboard", "scoreboard.run"),
+    ],
+)
+def test_command_trains_on_the_device(
+    command: str, function: str, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    received: list[Any] = []
+
+    def stop(*arguments: Any, **settings: Any) -> None:
+        received.append(settings["device"] if command == "scoreboard" else arguments[1])
+        raise ValueError("stop")
+
+    monkeypatch.setattr(f"torchcommodity.{function}", stop)
+    prices = () if command == "scoreboard" else ("--symbols", "WTI,BRENT")
+    run(command, *prices, "--device", "auto", "--out", tmp_path / "out")
+    (settings,) = received
+    device = settings if command == "scoreboard" else getattr(settings, "train", settings).device
+    assert device == "auto"
+
+
+@pytest.mark.parametrize("command", ["risk", "simulate"])
+def test_command_moves_the_model_to_the_device(
+    command: str, run: Run, monkeypatch: pytest.MonkeyPatch, fitted: Path
+) -> None:
+    devices = []
+
+    def stop(forecaster: object, device: object) -> None:
+        devices.append(device)
+        raise ValueError("stop")
+
+    monkeypatch.setattr("torchcommodity.forecast.Forecaster.to", stop)
+    run(command, fitted, "--device", "auto")
+    assert devices == ["auto"]
 
 
 def test_backtest_puts_the_device_into_the_settings(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

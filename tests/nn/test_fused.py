@@ -159,16 +159,19 @@ def test_fused_layers_save_little_more_than_their_input() -> None:
 
 
 @pytest.mark.parametrize("axes", [1, 2])
-def test_conv_bn_trains_on_data_as_torch_does(axes: int) -> None:
+@pytest.mark.parametrize("recompute", [True, False])
+def test_conv_bn_trains_on_data_as_torch_does(axes: int, recompute: bool) -> None:
     layer, reference = fused_convolution(axes, {"padding": 1}, {}), reference_convolution(axes, {"padding": 1}, {})
+    layer.recompute = recompute  # type: ignore[assignment]
     reference.load_state_dict(dict(zip(reference.state_dict(), layer.state_dict().values(), strict=True)))
     x = torch.randn(3, 4, *(11, 9)[:axes]).double()
     for value, expected in zip(*(parameter_gradients(module, x) for module in (layer, reference)), strict=True):
         torch.testing.assert_close(value, expected, rtol=1e-10, atol=1e-10)
 
 
-def test_linear_bn_relu_trains_on_data_as_torch_does() -> None:
-    layer = nn.LinearBNReLU(5, 7, dtype=torch.double)
+@pytest.mark.parametrize("recompute", [True, False])
+def test_linear_bn_relu_trains_on_data_as_torch_does(recompute: bool) -> None:
+    layer = nn.LinearBNReLU(5, 7, dtype=torch.double, recompute=recompute)
     x = torch.randn(12, 5).double()
     reference = torch.nn.Sequential(*copy.deepcopy([*layer.children()]), torch.nn.ReLU())
     for value, expected in zip(*(parameter_gradients(module, x) for module in (layer, reference)), strict=True):
@@ -180,21 +183,26 @@ def parameter_gradients(module: torch.nn.Module, x: Tensor) -> list[Tensor]:
     return [*torch.autograd.grad(y.sin().sum() + y.square().sum(), [*module.parameters()]), *module.buffers()]
 
 
-def test_fused_layers_on_data_have_second_derivatives() -> None:
-    x, weight = torch.randn(6, 3).double(), torch.randn(2, 3).double().requires_grad_()
-    assert torch.autograd.gradgradcheck(lambda weight: ops.linear_bn_relu(x, weight)[:2], (weight,))
-    panel, kernel = torch.randn(2, 3, 5).double(), torch.randn(2, 3, 3).double().requires_grad_()
-    assert torch.autograd.gradgradcheck(lambda kernel: ops.conv_bn(panel, kernel)[:2], (kernel,))
+@pytest.mark.parametrize("data", [True, False])
+@pytest.mark.parametrize("recompute", [True, False])
+def test_fused_layers_have_second_derivatives(data: bool, recompute: bool) -> None:
+    for function, x, weight in (
+        (ops.linear_bn_relu, torch.randn(6, 3), torch.randn(2, 3)),
+        (ops.conv_bn, torch.randn(2, 3, 5), torch.randn(2, 3, 3)),
+    ):
+        inputs = x.double().requires_grad_(not data), weight.double().requires_grad_()
+        assert torch.autograd.gradgradcheck(lambda *inputs: function(*inputs, recompute=recompute)[:2], inputs)  # noqa: B023
 
 
 @pytest.mark.parametrize("data", [True, False])
-def test_fused_layers_compute_needed_products_only(data: bool) -> None:
+@pytest.mark.parametrize("recompute", [True, False])
+def test_fused_layers_compute_needed_products_only(data: bool, recompute: bool) -> None:
     rows = torch.randn(16, 8, requires_grad=not data)
     weight = torch.randn(4, 8, requires_grad=True)
-    y = ops.linear_bn_relu(rows, weight).output
+    y = ops.linear_bn_relu(rows, weight, recompute=recompute).output
     with FlopCounterMode(display=False) as products:
         y.sum().backward()
-    assert products.get_total_flops() == (1 if data else 3) * 2 * weight.numel() * 16  # else z again, and dx
+    assert products.get_total_flops() == (2 - data + recompute) * 2 * weight.numel() * 16  # dweight, dx, z again
 
 
 @pytest.mark.slow
@@ -218,13 +226,18 @@ def test_conv_bn_keeps_channels_last(data: bool) -> None:
         torch.testing.assert_close(compiled, value)
 
 
-def test_fused_layers_save_one_product_of_data() -> None:
-    rows = torch.randn(512, 64)
-    layer = nn.LinearBNReLU(64, 32)
-    weights = sum(p.nbytes for p in layer.parameters())
-    assert saved_bytes(lambda: layer(rows)) <= rows.nbytes + 512 * 32 * 4 + weights + 4096
-    with torch.no_grad():
-        assert saved_bytes(lambda: layer(rows)) == 0
+@pytest.mark.parametrize("data", [True, False])
+@pytest.mark.parametrize("recompute", [True, False])
+def test_fused_layers_save_their_input_and_one_product_if_they_do_not_recompute(data: bool, recompute: bool) -> None:
+    rows, image = (torch.randn(shape, requires_grad=not data) for shape in ((512, 64), (16, 3, 64, 64)))
+    linear = nn.LinearBNReLU(64, 32, recompute=recompute)
+    conv = nn.ConvBN2d(3, 16, 3, padding=1, recompute=recompute)
+    for layer, x, product in ((linear, rows, 512 * 32 * 4), (conv, image, 16 * 16 * 64 * 64 * 4)):
+        weights = sum(p.nbytes for p in layer.parameters())
+        saved = saved_bytes(lambda: layer(x))  # noqa: B023
+        assert x.nbytes <= saved - (0 if recompute else product) <= x.nbytes + weights + 4096
+        with torch.no_grad():
+            assert saved_bytes(lambda: layer(x)) == 0  # noqa: B023
 
 
 def test_conv_bn_of_a_missing_value_has_no_gradient() -> None:

@@ -1,9 +1,12 @@
 """All operators in one module: compiled, exported, compiled ahead of time; in four modules as ONNX."""
 
+import logging
+
 import pytest
 import torch
+from torch import Tensor
 
-from torchcommodity import opkit, ops
+from torchcommodity import nn, opkit, ops
 from torchcommodity.opkit._contract.compare import assert_close
 from torchcommodity.opkit._contract.exported import run_ahead_of_time, run_onnx
 from torchcommodity.opkit._contract.module import CaseModule, export_program
@@ -64,3 +67,52 @@ def test_onnx(part: int) -> None:
     pytest.importorskip("onnxscript")
     pytest.importorskip("onnxruntime")
     run_onnx(make_module(PUBLIC[part::4]), time=False)
+
+
+class LstmHead(torch.nn.Module):
+    """A network as a user writes it: features, a recurrent layer, a head that reads its last row."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lstm, self.head = nn.LSTM(5, 8), torch.nn.Linear(8, 3)
+
+    def forward(self, prices: Tensor) -> Tensor:
+        return self.head(self.lstm(ops.log_returns(prices)[:, 1:])[0][:, -1])  # type: ignore[no-any-return]
+
+
+class GarchAfterRolling(torch.nn.Module):
+    def forward(self, prices: Tensor) -> Tensor:
+        returns = ops.log_returns(prices)[:, 1:]
+        omega, alpha, beta = (torch.full((5,), x) for x in (1e-6, 0.08, 0.9))
+        return ops.garch_variance(returns - ops.rolling_mean(returns, 5, min_periods=1), omega, alpha, beta)
+
+
+class EwmChain(torch.nn.Module):
+    def forward(self, prices: Tensor) -> Tensor:
+        smooth = ops.ewm_mean(ops.log_returns(prices)[:, 1:], span=10)
+        return ops.ewm_mean(ops.ewm_std(smooth, span=5)[:, 5:], span=3)
+
+
+class LstmAfterLstm(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.LSTM(5, 8), nn.LSTM(8, 4)
+
+    def forward(self, prices: Tensor) -> Tensor:
+        return self.second(self.first(prices / 50)[0][:, 3:])[0][:, -1]
+
+
+@pytest.mark.export
+@pytest.mark.parametrize("network", [LstmHead, GarchAfterRolling, EwmChain, LstmAfterLstm])
+def test_onnx_of_chained_recurrences_needs_torch_only(network: type[torch.nn.Module]) -> None:
+    pytest.importorskip("onnxscript")
+    onnxruntime = pytest.importorskip("onnxruntime")
+    model, prices = network().eval(), torch.rand(2, 60, 5) + 50
+    logging.getLogger("torch.onnx._internal.exporter._registration").setLevel(
+        logging.ERROR
+    )  # warns without torchvision
+    program = torch.onnx.export(model, (prices,), dynamo=True, verbose=False)
+    assert program is not None
+    session = onnxruntime.InferenceSession(program.model_proto.SerializeToString())
+    (output,) = session.run(None, {session.get_inputs()[0].name: prices.numpy()})
+    torch.testing.assert_close(torch.from_numpy(output), model(prices), rtol=1e-4, atol=1e-6, equal_nan=True)

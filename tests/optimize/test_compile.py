@@ -5,7 +5,6 @@ Most tests use Dynamo with the backend "eager": graph breaks and recompilations 
 
 import json
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import pytest
@@ -24,7 +23,8 @@ MLP = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
 
 @pytest.fixture
 def eager_backend(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="eager"))
+    original = torch.compile
+    monkeypatch.setattr(torch, "compile", lambda model, **x: original(model, **(x | {"backend": "eager"})))
 
 
 class Branch(nn.Module):
@@ -100,6 +100,24 @@ def test_compile_accepts_every_form_of_batch(eager_backend: None, name: str) -> 
 
 @pytest.mark.slow
 @pytest.mark.compile
+def test_compile_passes_backend_and_options_on() -> None:
+    calls: list[dict[str, object]] = []
+
+    def backend(graph: Any, inputs: Any, *, options: Any = None) -> Any:
+        calls.append(options)
+        return graph.forward
+
+    result = compile(MLP, [torch.ones(2, 4)], backend=backend, options={"level": 2}, rounds=5)
+    assert calls == [{"level": 2}]
+    assert result.max_difference == 0
+    with pytest.raises(
+        ValueError, match=r"compile: give either a mode or options, .*; got mode='max-autotune', options="
+    ):
+        compile(MLP, [torch.ones(2, 4)], mode="max-autotune", options={"epilogue_fusion": True})
+    with pytest.raises(ValueError, match=r"compile: options must be settings of the backend; got .*no_such"):
+        compile(MLP, [torch.ones(2, 4)], options={"no_such": True})
+
+
 def test_compile_counts_recompilations_by_shape(eager_backend: None) -> None:
     result = compile(MLP, [torch.ones(size, 4) for size in (2, 3, 3, 5)], dynamic=False, rounds=5)
     assert result.batches == ("float32 (2, 4)", "float32 (3, 4)", "float32 (5, 4)")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from torchcommodity.forecast import Forecaster
 from torchcommodity.models import HarLstmConfig
@@ -134,3 +134,31 @@ def test_distill_names_outputs_and_targets_that_a_loss_cannot_take() -> None:
         distill(nn.LSTM(3, 1), nn.LSTM(3, 1), [torch.randn(2, 4, 3)], levels=[0.5])
     with pytest.raises(ValueError, match=r"distill: loss\(student_output, .* and target int64 \(2, 4, 4\): .* 2 pos"):
         distill(nn.Conv2d(3, 5, 1), nn.Conv2d(3, 5, 1), pixels, loss=lambda student, teacher: student.mean())
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        (
+            100 * torch.randn(32, 3),
+            r"a target \(\.\.\., C\) must hold probabilities, >= 0 with the sum 1; for regression",
+        ),
+        (torch.full((32, 3), torch.nan), r"must hold probabilities"),
+        (torch.ones(32, 3, dtype=torch.long), r"must hold probabilities"),
+        (torch.full((32,), 3), r"must hold classes, integers in \[0, 2\], or -100 for none"),
+        (torch.rand(32), r"must hold classes, integers in \[0, 2\], or -100 for none; got dtype=torch\.float32"),
+    ],
+    ids=["regression", "missing", "one-hot of integers", "class out of range", "regression of one"],
+)
+def test_distill_by_temperature_refuses_targets_that_are_no_classes(target: Tensor, message: str) -> None:
+    with pytest.raises(ValueError, match=f"^distill: .*{message}"):
+        distill(nn.Linear(4, 3), nn.Linear(4, 3), [(torch.randn(32, 4), target)], loss="temperature", epochs=1)
+
+
+@pytest.mark.parametrize(
+    "target",
+    [torch.randint(3, (32,)), torch.full((32,), -100).scatter(0, torch.tensor([1]), 2), torch.rand(32, 3).softmax(-1)],
+)
+def test_distill_by_temperature_takes_classes_and_probabilities(target: Tensor) -> None:
+    batches = [(torch.randn(32, 4), target)]
+    assert distill(nn.Linear(4, 3), nn.Linear(4, 3), batches, loss="temperature", epochs=1).losses[0] > 0

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from torchcommodity.forecast import Forecaster
-from torchcommodity.models import MODELS, HarAttention, HarAttentionConfig, build_model
+from torchcommodity.models import MODELS, HarAttention, HarAttentionConfig, HarLstm, HarLstmConfig, build_model
 from torchcommodity.nn import LSTM
 from torchcommodity.optimize import model_size, prune_units
 from torchcommodity.optimize._unit_groups import find_unit_groups
@@ -105,6 +105,60 @@ def test_prune_units_zeros_rows_of_a_module_that_cannot_be_traced() -> None:
     sparse = prune_units(model, 0.5, example=x, method="zero")
     assert (sparse.first.weight == 0).all(1).sum() == 2
     assert torch.equal(sparse.last.weight, model.last.weight)
+
+
+@pytest.mark.parametrize("recurrent", [nn.LSTM, nn.GRU, nn.RNN, LSTM])
+def test_prune_units_zeros_units_of_recurrent_layers_in_every_gate(recurrent: Callable[..., nn.Module]) -> None:
+    model, x = Sequence(recurrent), torch.randn(2, 5, 3)
+    hidden: Any = prune_units(model, 0.25, example=x, method="zero").recurrent
+    gates = hidden.weight_ih_l0.shape[0] // 8
+    zero = [(w == 0).all(1).view(gates, 8) for w in (hidden.weight_ih_l0, hidden.weight_hh_l0)]
+    assert torch.equal(zero[0], zero[1])
+    assert zero[0].sum(1).tolist() == [2] * gates
+    assert (zero[0] == zero[0][0]).all()
+    assert torch.equal(hidden.bias_ih_l0, model.recurrent.bias_ih_l0)
+
+
+def test_prune_units_zeros_of_stacked_layers_are_chosen_in_each() -> None:
+    class Stacked(Sequence):
+        def __init__(self) -> None:
+            super().__init__(nn.LSTM)
+            self.recurrent, self.head = nn.LSTM(6, 4, 2, bidirectional=True, batch_first=True), nn.Linear(8, 2)
+
+    layer: Any = prune_units(Stacked(), 0.5, example=torch.ones(2, 5, 3), method="zero").recurrent
+    for name in ("l0", "l0_reverse", "l1", "l1_reverse"):
+        assert (getattr(layer, f"weight_ih_{name}") == 0).all(1).sum() == 8
+
+
+@pytest.mark.parametrize("recurrent", [nn.LSTM, nn.GRU])
+def test_prune_units_says_that_the_last_layer_keeps_its_units(recurrent: Callable[..., nn.Module]) -> None:
+    class Normalized(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.recurrent, self.norm = recurrent(3, 8, batch_first=True), nn.LayerNorm(8)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.norm(self.recurrent(x)[0])  # type: ignore[no-any-return]
+
+    for model, last in ((recurrent(3, 8), ""), (Normalized(), "recurrent")):
+        with pytest.raises(ValueError, match=rf"before the last one, which keeps its units; got last=\['{last}'\]"):
+            prune_units(model, 0.5, example=torch.ones(2, 5, 3), method="zero")
+
+
+def test_prune_units_of_some_layers() -> None:
+    model = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Sequential(nn.Linear(8, 8), nn.ReLU()), nn.Linear(8, 2))
+    x = torch.ones(1, 3)
+    small: Any = prune_units(model, 0.5, layers=["2"], example=x)
+    assert (small[0].out_features, small[2][0].out_features) == (8, 4)
+    sparse: Any = prune_units(model, 0.5, layers=["2"], example=x, method="zero")
+    assert [int((w == 0).all(1).sum()) for w in (sparse[0].weight, sparse[2][0].weight)] == [0, 4]
+    for method in ("remove", "zero"):
+        with pytest.raises(
+            ValueError, match=r"prune_units: layers must be among 0, 1, 2, 2\.0, .*; got layers=\['5'\]"
+        ):
+            prune_units(model, 0.5, layers=["5"], example=x, method=method)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"prune_units: layers must contain lstm, the only one with units; got layers"):
+        prune_units(HarLstm(2, HarLstmConfig()), 0.5, layers=["head"])
 
 
 @pytest.mark.parametrize(

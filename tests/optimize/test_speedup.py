@@ -14,6 +14,13 @@ def test_speedup_interval_contains_the_ratio_and_is_significant_above_one() -> N
     assert result.low <= result.ratio <= result.high
     assert result.significant
     assert not speedup(before, before).significant
+    assert str(speedup(before, before)).startswith("no significant speedup: 1.00x")
+
+
+def test_speedup_below_one_is_a_significant_slowdown() -> None:
+    result = speedup([1.0] * 30, [2.0] * 30)
+    assert result.significant
+    assert str(result) == "0.50x (0.50 to 0.50): slower"
 
 
 def test_speedup_of_interleaved_calls() -> None:

@@ -137,3 +137,18 @@ def test_prune_by_gradient_refuses_bad_batches_in_words(batches: Any, loss_fn: A
 def test_fine_tune_names_what_does_not_fit(batches: Any, settings: Any, message: str) -> None:
     with pytest.raises((TypeError, ValueError), match=message):
         fine_tune(nn.Linear(6, 6), batches, **{"loss_fn": MSE, **settings})
+
+
+def test_prune_of_some_layers_leaves_the_others() -> None:
+    model = nn.Sequential(nn.Linear(4, 8), nn.Sequential(nn.Linear(8, 8), nn.ReLU()), nn.Linear(8, 2))
+    sparse = prune(model, 0.5, layers=["1", "2"])
+    assert next(row.zeros for row in sparsity(sparse).layers if not row.note) == 0
+    assert sum(row.zeros for row in sparsity(sparse).layers) == 40
+    with pytest.raises(ValueError, match=r"prune: layers must be among 0, 1, 1\.0, 1\.1, 2; got layers=\['3'\]"):
+        prune(model, 0.5, layers=["3"])
+    with pytest.raises(ValueError, match=r"prune: model must have .*in another layer than those of layers="):
+        prune(model, 0.5, layers=["1.1"])
+    with pytest.raises(
+        TypeError, match=r"prune: layers must be a list of paths, such as \['encoder'\]; got layers='1'"
+    ):
+        prune(model, 0.5, layers="1")

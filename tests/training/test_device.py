@@ -74,6 +74,20 @@ def test_limit_memory_needs_a_gpu_and_a_share(monkeypatch: pytest.MonkeyPatch) -
     assert limits == [(0.25, torch.device("cuda", 1))]
 
 
+def test_limit_memory_takes_the_name_of_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match="limit_memory: memory_fraction needs a GPU, such as --device cuda; got cpu"):
+        limit_memory("cpu", 0.5)
+    with pytest.raises(ValueError, match=r"limit_memory: device must be auto or a device of torch, .*; got 'gpu'"):
+        limit_memory("gpu", 0.5)
+    with pytest.raises(TypeError, match="limit_memory: memory_fraction must be a number; got memory_fraction='half'"):
+        limit_memory("cuda", "half")  # type: ignore[arg-type]
+    limits: list[Any] = []
+    monkeypatch.setattr(torch.cuda, "set_per_process_memory_fraction", lambda *arguments: limits.append(arguments))
+    monkeypatch.setattr("torchcommodity.training._device.resolve_device", torch.device)
+    limit_memory("cuda:1", 0.25)
+    assert limits == [(0.25, torch.device("cuda", 1))]
+
+
 def test_to_device_keeps_float64_on_the_cpu() -> None:
     layer = torch.nn.Linear(2, 1, dtype=torch.float64)
     assert to_device(layer, torch.device("cpu")).weight.dtype == torch.float64

@@ -33,7 +33,7 @@ TargetDevice = Annotated[
         "--device",
         metavar="DEVICE",
         callback=options.check_device,
-        help=f"Device to compile for (aoti), and to compare with the fitted model on (pt2): {options.DEVICES}",
+        help=f"Device on which a pt2 file is compared with the model: {options.DEVICES}; aoti files are for CPUs",
     ),
 ]
 

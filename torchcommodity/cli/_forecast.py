@@ -34,6 +34,7 @@ def forecast(
     drop_unusable: options.DropUnusable = False,
     out: options.OutFolder = Path("out"),
     seed: options.Seed = 0,
+    device: options.TrainingDevice = None,
     quiet: options.Quiet = False,
     covariates: CovariateOptions,
 ) -> None:
@@ -56,8 +57,9 @@ def forecast(
         write_files,
     )
 
+    options.check_available(device)
     screen, panel = output.console(quiet), prices.read()
-    config = options.read_settings(panel, forecast=forecast)
+    config = options.read_settings(panel, forecast=forecast, device=device)
     check_output_folder(out, FILES)
     output.print_reading(screen, panel)
     if drop_unusable:
@@ -65,6 +67,7 @@ def forecast(
     source = covariates.read()
     with output.progress_bar(screen, "Fitting") as progress:
         forecaster, cached = cached_fit(panel, config, covariates=source, seed=seed, progress=progress)
+    forecaster = forecaster.to(config.train.device)
     output.print_line(screen, f"{forecaster.record.note}{' (from the cache)' if cached else ''}.")
     test = _test(screen, panel, config, source, seed)
     run = RunRecord(

@@ -51,6 +51,7 @@ def optimize(
     compile: Compile = True,
     out: options.OutFolder = Path("out"),
     seed: options.Seed = 0,
+    device: options.TrainingDevice = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Prune, distill, quantize and compile a model.
@@ -64,10 +65,11 @@ def optimize(
     from torchcommodity.report import check_output_folder, write_files
     from torchcommodity.training import model_inputs
 
+    options.check_available(device)
     screen = output.console(quiet)
     panel = prices.read()
     check_output_folder(out, FILES)
-    forecaster = _fitted(model, panel, config, first_year, seed)
+    forecaster = _fitted(model, panel, config, first_year, seed, device)
     panel = forecaster.align_panel(panel)
     inputs = model_inputs(
         panel, forecaster.horizons[-1], references=forecaster.references, bars=forecaster.model.har.config.bars
@@ -80,6 +82,7 @@ def optimize(
             library.benchmark_inputs(inputs, rows, 1, forecaster.horizons[-1]),
             compiled=compile,
             seed=seed,
+            device=device or "cpu",
             progress=progress,
         )
     result = library.benchmark_table(variants, inputs, start, rows=rows, batch_size=batch, calls=calls)
@@ -95,7 +98,9 @@ def optimize(
     output.print_written(screen, *(out / name for name in FILES))
 
 
-def _fitted(path: Path | None, panel: "Panel", config: Path | None, first_year: int, seed: int) -> "Forecaster":
+def _fitted(
+    path: Path | None, panel: "Panel", config: Path | None, first_year: int, seed: int, device: str | None
+) -> "Forecaster":
     from torchcommodity.forecast import Forecaster, cached_fit
     from torchcommodity.training import to_config
 
@@ -108,9 +113,10 @@ def _fitted(path: Path | None, panel: "Panel", config: Path | None, first_year: 
             )
         return forecaster
     if config is None:
-        settings = to_config({"model": {"name": "har-lstm", "hidden": HIDDEN}}, frequency=panel.frequency)
+        train = {} if device is None else {"train": {"device": device}}
+        settings = to_config({"model": {"name": "har-lstm", "hidden": HIDDEN}, **train}, frequency=panel.frequency)
     else:
-        settings = options.read_settings(panel, config=config)
+        settings = options.read_settings(panel, config=config, device=device)
     return cached_fit(panel.between(None, f"{first_year - 1}-12-31"), settings, seed=seed)[0]
 
 

@@ -64,6 +64,7 @@ def portfolio(
     first_year: options.FirstYear = None,
     out: options.OutFolder = Path("out"),
     seed: options.Seed = 0,
+    device: options.Device = "cpu",
     quiet: options.Quiet = False,
 ) -> None:
     """Test a trained portfolio walk-forward, after costs.
@@ -86,12 +87,14 @@ def portfolio(
         write_files,
     )
 
+    options.check_available(device)
     screen, costs = output.console(quiet), parse_costs(cost_bps)
     panel = prices.read()
     check_output_folder(out, FILES)
     output.print_reading(screen, panel)
     output.print_line(screen, describe_contracts(panel))
-    config = library.PortfolioTrainConfig(model=PortfolioLstmConfig(long_short=long_short, volatility=volatility))
+    model = PortfolioLstmConfig(long_short=long_short, volatility=volatility)
+    config = library.PortfolioTrainConfig(model=model, device=device)
     with output.progress_bar(screen, "Walk-forward") as progress:
         result = library.backtest(panel, config, costs=costs, first_year=first_year, seed=seed, progress=progress)
     run = RunRecord(

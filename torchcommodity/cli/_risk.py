@@ -48,6 +48,7 @@ def risk(
     level: Level = 0.95,
     out: options.OutTable = None,
     seed: options.Seed = 0,
+    device: options.Device = "cpu",
     quiet: options.Quiet = False,
     covariates: CovariateOptions,
 ) -> None:
@@ -60,9 +61,10 @@ def risk(
 
     from torchcommodity.forecast import Forecaster
 
+    options.check_available(device)
     screen = output.console(quiet)
     output.check_file(out)
-    forecaster = Forecaster.load(model)
+    forecaster = Forecaster.load(model).to(device)
     panel = prices.read()
     output.print_read_as(screen, panel)
     source = covariates.read()

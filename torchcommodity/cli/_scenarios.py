@@ -1,5 +1,6 @@
 """`torchcommodity scenarios`: synthetic joint price paths, evaluated against real ones."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -41,6 +42,7 @@ def scenarios(
     steps: Steps = None,
     out: options.OutFolder = Path("out"),
     seed: options.Seed = 0,
+    device: options.Device = "cpu",
     quiet: options.Quiet = False,
 ) -> None:
     """Generate and evaluate synthetic joint price paths.
@@ -60,6 +62,7 @@ def scenarios(
         write_files,
     )
 
+    options.check_available(device)
     screen = output.console(quiet)
     panel = prices.read()
     check_output_folder(out, FILES)
@@ -67,8 +70,8 @@ def scenarios(
     if through is None:
         dates = library.complete_returns(panel)[1]
         through = str((dates if len(dates) else panel.dates)[int(FIT_FRACTION * len(dates))])
-    train = library.AdversarialConfig() if steps is None else library.AdversarialConfig(steps=steps)
-    config = library.ScenarioFitConfig(train=train)
+    train = library.AdversarialConfig(device=device)
+    config = library.ScenarioFitConfig(train=train if steps is None else replace(train, steps=steps))
     library.split_returns(panel, through, config.model.window)  # raises before minutes of training
     with output.progress_bar(screen, "Training") as progress:
         model = library.fit_scenarios(panel, config, seed=seed, through=through, progress=progress)

@@ -87,6 +87,7 @@ def scoreboard(
     last_year: LastYear = None,
     without: Without = None,
     out: options.OutFolder = Path("out"),
+    device: options.Device = "cpu",
     quiet: options.Quiet = False,
     source_options: prices.SourceOptions,
 ) -> None:
@@ -109,6 +110,7 @@ def scoreboard(
     )
     from torchcommodity.scoreboard import align_quantiles, load_track, make_task, run
 
+    options.check_available(device)
     screen = output.console(quiet)
     if data is None:
         if received := [value for value in (symbols, contracts, curve, spread, first_year, last_year) if value]:
@@ -136,7 +138,7 @@ def scoreboard(
     paths = _named(function, lambda path: path.rpartition(":")[2])
     functions = {name: _function(path) for name, path in paths.items()}
     with output.progress_bar(screen, "Scoreboard") as progress:
-        board = run(task, functions=functions, tables=tables, without=omitted, progress=progress)
+        board = run(task, functions=functions, tables=tables, without=omitted, device=device, progress=progress)
     panel, versions = task.panel, package_versions("statsforecast")
     source = data or f"track {task.track}"
     record = RunRecord(utc_now(), output.command_line(), source, data_hash(panel), 0, versions, panel.credits())

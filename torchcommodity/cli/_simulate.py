@@ -29,6 +29,7 @@ def simulate(
     horizon: Horizon = None,
     out: options.OutTable = None,
     seed: options.Seed = 0,
+    device: options.Device = "cpu",
     quiet: options.Quiet = False,
     covariates: CovariateOptions,
 ) -> None:
@@ -39,9 +40,10 @@ def simulate(
     from torchcommodity.forecast import Forecaster
     from torchcommodity.report import format_price
 
+    options.check_available(device)
     screen = output.console(quiet)
     output.check_file(out)
-    forecaster = Forecaster.load(model)
+    forecaster = Forecaster.load(model).to(device)
     panel = prices.read()
     output.print_read_as(screen, panel)
     simulation = forecaster.simulate(panel, paths, covariates=covariates.read(), horizon=horizon, seed=seed)

@@ -52,6 +52,7 @@ def tune(
     execution: options.ExecutorOptions,
     out: Out = Path("out/config.toml"),
     seed: options.Seed = 0,
+    device: options.TrainingDevice = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Search the settings of a model on past years.
@@ -64,10 +65,12 @@ def tune(
     from torchcommodity.training import to_toml
     from torchcommodity.training import tune as search
 
+    if execution.address is None:  # else the machines of the cluster have the device
+        options.check_available(device)
     screen, panel = output.console(quiet), prices.read()
     if model is None and config is None:
         model = options.DEFAULT_NETWORK
-    settings = options.read_settings(panel, model, config, options.ForecastOptions(horizons, levels))
+    settings = options.read_settings(panel, model, config, options.ForecastOptions(horizons, levels), device=device)
     output.check_file(out)
     output.print_reading(screen, panel)
     if through is None:

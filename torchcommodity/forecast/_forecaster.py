@@ -261,7 +261,7 @@ class Forecaster:
         if rows > longest:
             rule = f"horizon must be at most {longest} rows, the longest horizon of the forecaster"
             raise ValueError(f"simulate: {rule}; got {horizon!r}")
-        forecast = forecaster.predict(panel, covariates)
+        forecast = self.predict(panel, covariates)
         simulated = filtered_historical_simulation(
             forecaster.model.har,
             model_inputs(panel, longest, references=self.references, bars=forecaster.model.har.config.bars),

@@ -39,7 +39,7 @@ class ModelInputs(NamedTuple):
         """Rows from `start` on."""
         return self._map(lambda x: x[start:])._replace(averages=self.averages)
 
-    def to(self, device: torch.device) -> "ModelInputs":
+    def to(self, device: str | torch.device) -> "ModelInputs":
         """Copy to a device; prices are float32 on a device without float64."""
         return self._map(lambda x: to_device(x, device))
 
@@ -56,14 +56,14 @@ class ModelInputs(NamedTuple):
 
 
 @overload
-def to_device(x: Tensor, device: torch.device) -> Tensor: ...
+def to_device(x: Tensor, device: str | torch.device) -> Tensor: ...
 @overload
-def to_device(x: Module, device: torch.device) -> Module: ...
-def to_device(x: Tensor | nn.Module, device: torch.device) -> Tensor | nn.Module:
+def to_device(x: Module, device: str | torch.device) -> Module: ...
+def to_device(x: Tensor | nn.Module, device: str | torch.device) -> Tensor | nn.Module:
     """A Tensor on a device, or a module, which moves in place: float64 becomes float32 on a device without float64.
 
     Example:
-        >>> to_device(torch.ones(2, dtype=torch.float64), torch.device("cpu")).dtype
+        >>> to_device(torch.ones(2, dtype=torch.float64), "cpu").dtype
         torch.float64
     """
     narrow = not has_float64(device)

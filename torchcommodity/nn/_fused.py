@@ -17,9 +17,9 @@ Norm = nn.BatchNorm1d | nn.BatchNorm2d
 class _ConvBN(nn.Module):
     """Base of `ConvBN1d` and `ConvBN2d`: `conv` and `norm` own parameters, running statistics and settings."""
 
-    def __init__(self, conv: Convolution, norm: Norm, padding: ConvolutionSize | str) -> None:
+    def __init__(self, conv: Convolution, norm: Norm, padding: ConvolutionSize | str, recompute: bool = True) -> None:
         super().__init__()
-        self.conv, self.norm, self.padding = conv, norm, padding
+        self.conv, self.norm, self.padding, self.recompute = conv, norm, padding, recompute
 
     def forward(self, x: Tensor) -> Tensor:  # (B, C, ...) -> (B, D, ...)
         """Normalize by batch statistics in training, by running statistics in evaluation."""
@@ -32,20 +32,23 @@ class _ConvBN(nn.Module):
             padding=self.padding,
             dilation=self.conv.dilation,
             groups=self.conv.groups,
+            recompute=self.recompute,
         )
         _track(self.norm, result)
         return result.output
 
     def extra_repr(self) -> str:
-        return f"padding={self.padding!r}"
+        return f"padding={self.padding!r}{'' if self.recompute else ', recompute=False'}"
 
 
 class ConvBN1d(_ConvBN):
-    """`torch.nn.Conv1d` and `BatchNorm1d` in one layer: same arguments, results and statistics, half the memory.
+    """`torch.nn.Conv1d` and `BatchNorm1d` in one layer: same arguments, results and statistics.
 
-    Only the input is saved for the backward pass, and the convolution if the input is data (needs no gradient). Zero
-    padding only; `padding="causal"` pads on the left, so that an output does not depend on later positions. In training
-    mode the batch statistics cover all positions.
+    Only the input is saved for the backward pass, which recomputes the convolution: half the memory at equal widths.
+    `recompute=False` saves the convolution too: the memory of torch, and its speed.
+
+    Zero padding only; `padding="causal"` pads on the left, so that an output does not depend on later positions. In
+    training mode the batch statistics cover all positions.
 
     Shape:
         x (B, C, T) -> (B, D, T').
@@ -74,12 +77,13 @@ class ConvBN1d(_ConvBN):
         track_running_stats: bool = True,
         device: Device = None,
         dtype: torch.dtype | None = None,
+        recompute: bool = True,
     ) -> None:
         factory: dict[str, Any] = {"device": device, "dtype": dtype}
         check_integer("ConvBN1d", 1, in_channels=in_channels, out_channels=out_channels)
         conv = nn.Conv1d(in_channels, out_channels, kernel_size, stride, 0, dilation, groups, bias, **factory)
         norm = nn.BatchNorm1d(out_channels, eps, momentum, affine, track_running_stats, **factory)
-        super().__init__(conv, norm, padding)
+        super().__init__(conv, norm, padding, recompute)
 
     @classmethod
     def from_modules(cls, conv: nn.Conv1d, norm: nn.BatchNorm1d) -> "ConvBN1d":
@@ -88,10 +92,12 @@ class ConvBN1d(_ConvBN):
 
 
 class ConvBN2d(_ConvBN):
-    """`torch.nn.Conv2d` and `BatchNorm2d` in one layer: same arguments, results and statistics, half the memory.
+    """`torch.nn.Conv2d` and `BatchNorm2d` in one layer: same arguments, results and statistics.
 
-    Only the input is saved for the backward pass, and the convolution if the input is data (needs no gradient). Zero
-    padding only. Like `Conv2d`, the layer keeps the memory format `torch.channels_last` of its input.
+    Only the input is saved for the backward pass, which recomputes the convolution: half the memory at equal widths.
+    `recompute=False` saves the convolution too: the memory of torch, and its speed.
+
+    Zero padding only. Like `Conv2d`, the layer keeps the memory format `torch.channels_last` of its input.
 
     Shape:
         x (B, C, H, W) -> (B, D, H', W').
@@ -119,12 +125,13 @@ class ConvBN2d(_ConvBN):
         track_running_stats: bool = True,
         device: Device = None,
         dtype: torch.dtype | None = None,
+        recompute: bool = True,
     ) -> None:
         factory: dict[str, Any] = {"device": device, "dtype": dtype}
         check_integer("ConvBN2d", 1, in_channels=in_channels, out_channels=out_channels)
         conv = nn.Conv2d(in_channels, out_channels, kernel_size, stride, 0, dilation, groups, bias, **factory)
         norm = nn.BatchNorm2d(out_channels, eps, momentum, affine, track_running_stats, **factory)
-        super().__init__(conv, norm, padding)
+        super().__init__(conv, norm, padding, recompute)
 
     @classmethod
     def from_modules(cls, conv: nn.Conv2d, norm: nn.BatchNorm2d) -> "ConvBN2d":
@@ -135,9 +142,9 @@ class ConvBN2d(_ConvBN):
 class LinearBNReLU(nn.Module):
     """`torch.nn.Linear`, `BatchNorm1d` and `ReLU` in one layer: same arguments, results and statistics.
 
-    Only the input is saved for the backward pass, a third of what the three layers save at equal widths; two thirds if
-    the input is data (needs no gradient), since the product is then saved too. Unlike `BatchNorm1d` it accepts any
-    number of leading axes and averages over all of them.
+    Only the input is saved for the backward pass, which recomputes the product: a third of what the three layers save
+    at equal widths, or two thirds with `recompute=False`, which saves the product too. Unlike `BatchNorm1d` it accepts
+    any number of leading axes and averages over all of them.
 
     Shape:
         x (..., C) -> (..., D).
@@ -160,8 +167,10 @@ class LinearBNReLU(nn.Module):
         track_running_stats: bool = True,
         device: Device = None,
         dtype: torch.dtype | None = None,
+        recompute: bool = True,
     ) -> None:
         super().__init__()
+        self.recompute = recompute
         check_integer("LinearBNReLU", 1, in_features=in_features, out_features=out_features)
         self.linear = nn.Linear(in_features, out_features, bias, device, dtype)
         self.norm = nn.BatchNorm1d(out_features, eps, momentum, affine, track_running_stats, device, dtype)
@@ -175,12 +184,13 @@ class LinearBNReLU(nn.Module):
             raise_invalid("LinearBNReLU", rule, linear=linear, norm=norm)
         layer = cls.__new__(cls)
         nn.Module.__init__(layer)
-        layer.linear, layer.norm = linear, norm
+        layer.linear, layer.norm, layer.recompute = linear, norm, True
         return layer
 
     def forward(self, x: Tensor) -> Tensor:  # (..., C) -> (..., D)
         """Normalize by batch statistics in training, by running statistics in evaluation."""
-        result = ops.linear_bn_relu(x, self.linear.weight, self.linear.bias, **_settings(self.norm))
+        linear, settings = self.linear, _settings(self.norm)
+        result = ops.linear_bn_relu(x, linear.weight, linear.bias, **settings, recompute=self.recompute)
         _track(self.norm, result)
         return result.output
 

@@ -22,7 +22,10 @@ def to_batch_first(layer: str, input: Tensor, features: int, batch_first: bool) 
     """Check the input of a layer, and move its batch axis first; add one to a single sequence."""
     if isinstance(input, nn.utils.rnn.PackedSequence):
         raise_invalid(
-            layer, "packed sequences are not supported; pad with NaN, which leaves the state unchanged", TypeError
+            layer,
+            "packed sequences are not supported; pad with NaN, which leaves the state unchanged",
+            TypeError,
+            input="PackedSequence",
         )
     if not isinstance(input, Tensor) or input.dim() not in (2, 3) or input.shape[-1] != features:
         raise_invalid(layer, f"input must be a Tensor (B, T, F), (T, B, F) or (T, F) with F = {features}", input=input)

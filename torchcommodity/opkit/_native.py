@@ -97,8 +97,9 @@ def native_libraries() -> tuple[Path, ...]:
     return tuple(path for path in _LIBRARIES if path.exists())
 
 
-def has_kernel(name: str, device: torch.device) -> bool:
+def has_kernel(name: str, device: str | torch.device) -> bool:
     """Whether a native library has a kernel of the operator `namespace::name` for this kind of device."""
+    device = torch.device(device) if isinstance(device, str) else device
     return _has_kernel(name, device.type)
 
 

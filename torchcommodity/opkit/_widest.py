@@ -6,25 +6,26 @@ from torch import Tensor
 WITHOUT_FLOAT64 = {"mps"}  # device types
 
 
-def has_float64(device: torch.device) -> bool:
-    """Whether a device has float64.
+def has_float64(device: str | torch.device) -> bool:
+    """Whether a device, or that of a name such as "mps", has float64.
 
     Example:
         >>> import torch
         >>> from torchcommodity import opkit
-        >>> opkit.has_float64(torch.device("cpu")), opkit.has_float64(torch.device("mps"))
+        >>> opkit.has_float64(torch.device("cpu")), opkit.has_float64("mps")
         (True, False)
     """
+    device = torch.device(device) if isinstance(device, str) else device
     return device.type not in WITHOUT_FLOAT64
 
 
-def widest_dtype(device: torch.device) -> torch.dtype:
+def widest_dtype(device: str | torch.device) -> torch.dtype:
     """float64, or float32 on a device without float64.
 
     Example:
         >>> import torch
         >>> from torchcommodity import opkit
-        >>> opkit.widest_dtype(torch.device("cpu")), opkit.widest_dtype(torch.device("mps"))
+        >>> opkit.widest_dtype("cpu"), opkit.widest_dtype("mps")
         (torch.float64, torch.float32)
     """
     return torch.float64 if has_float64(device) else torch.float32

@@ -88,7 +88,7 @@ def raise_invalid(operator: str, expected: str, error: type[Exception] = ValueEr
     settings = [f"{name}={value!r}" for name, value in received.items() if not isinstance(value, Tensor)]
     shapes = [f"{name} {tuple(value.shape)}" for name, value in received.items() if isinstance(value, Tensor)]
     got = " with ".join(filter(None, [", ".join(settings), ", ".join(shapes)]))
-    raise error(f"{operator}: {expected}; got {got}")
+    raise error(f"{operator}: {expected}; got {got}" if got else f"{operator}: {expected}")
 
 
 def check_tensor(operator: str, **arguments: object) -> None:

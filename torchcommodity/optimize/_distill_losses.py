@@ -13,6 +13,8 @@ from torchcommodity.optimize._calls import describe, first_line
 
 # loss(student, teacher, *target, weight): the output of each model, the batch's target if any, the teacher's weight
 DistillLoss = Callable[..., Tensor]
+IGNORED = -100  # class without a target, as in torch.nn.functional.cross_entropy
+TOLERANCE = 0.01  # of a sum of probabilities in half precision
 
 
 def make_distill_loss(loss: object, levels: Sequence[float] | Tensor | None, temperature: float) -> DistillLoss:
@@ -63,6 +65,8 @@ def temperature_loss(
     if target is not None and target.shape not in (logits.shape[:-1], logits.shape):
         rule = "the target must be classes (...) or probabilities (..., C) of logits (..., C), classes on the last axis"
         raise_invalid("distill", rule, logits=logits, target=target)
+    if target is not None:
+        _check_classes(target, logits)
     rows, soft_rows = logits.flatten(0, -2), expected.flatten(0, -2)
     log_student, log_teacher = (F.log_softmax(x / temperature, -1) for x in (rows, soft_rows))
     soft = temperature**2 * F.kl_div(log_student, log_teacher, reduction="batchmean", log_target=True)
@@ -70,6 +74,21 @@ def temperature_loss(
         return soft if own_loss is None else weight * soft + (1 - weight) * own_loss
     classes = target.flatten() if target.shape == logits.shape[:-1] else target.flatten(0, -2)
     return weight * soft + (1 - weight) * F.cross_entropy(rows, classes)
+
+
+def _check_classes(target: Tensor, logits: Tensor) -> None:
+    """Check the values of a target: cross-entropy takes any numbers for probabilities."""
+    if target.shape != logits.shape:
+        classes = logits.shape[-1]
+        integers = not (target.is_floating_point() or target.is_complex() or target.dtype == torch.bool)
+        if not integers or not ((target == IGNORED) | ((target >= 0) & (target < classes))).all():
+            rule = f"a target (...) must hold classes, integers in [0, {classes - 1}], or {IGNORED} for none"
+            raise_invalid("distill", rule, dtype=target.dtype, target=target)
+        return
+    sums = target.double().sum(-1)
+    if not target.is_floating_point() or bool((target < 0).any()) or not ((sums - 1).abs() < TOLERANCE).all():
+        rule = "a target (..., C) must hold probabilities, >= 0 with the sum 1; for regression pass a loss of your own"
+        raise_invalid("distill", rule, target=target)
 
 
 def quantile_loss(

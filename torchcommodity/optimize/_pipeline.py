@@ -64,6 +64,7 @@ def pipeline(
     config: TrainConfig | None = None,
     compiled: bool = True,
     seed: int = 0,
+    device: str = "cpu",
     progress: Progress | None = None,
 ) -> dict[str, Variant]:
     """Apply every optimization separately, and combine distillation, row pruning, int8 and compilation.
@@ -75,6 +76,7 @@ def pipeline(
         config: training settings of fine-tuning and distillation; their defaults if None.
         compiled: include the compiled variants, which take one to two minutes each.
         seed: random seed of fine-tuning and distillation.
+        device: device of fine-tuning and distillation; variants are on the CPU.
         progress: called as progress(done, total, description).
 
     Returns:
@@ -85,9 +87,11 @@ def pipeline(
     """
     hidden = require_har_lstm(forecaster).config.hidden
     scores = importance(forecaster, inputs)
+    defaults = TrainConfig.for_frequency(forecaster.frequency)
+    training, tuning = (replace(config or x, device=device) for x in (defaults, replace(defaults, epochs=3)))
 
     def tuned(pruned: Forecaster) -> Variant:
-        return _eager(fine_tune(pruned, inputs, config=config, seed=seed))
+        return _eager(fine_tune(pruned, inputs, config=tuning, seed=seed))
 
     methods: dict[str, Callable[[], Variant]] = {
         ORIGINAL: lambda: Variant(forecaster, AllRowsForecaster(forecaster.model)),
@@ -95,7 +99,7 @@ def pipeline(
         "80 % of weights pruned": lambda: tuned(prune(forecaster, 0.8)),
         "75 % of units pruned": lambda: tuned(prune_units(forecaster, units=max(hidden // 4, 1))),
         "inputs and rows pruned": lambda: _eager(prune_rows(prune_inputs(forecaster, scores), scores)),
-        "distilled": lambda: _eager(distill(forecaster, None, inputs, config=config, seed=seed)),
+        "distilled": lambda: _eager(distill(forecaster, None, inputs, config=training, seed=seed)),
         "int8": lambda: _eager(quantize(forecaster)),
         "bfloat16 network": lambda: _eager(mixed_precision(forecaster)),
         "float32 prices": lambda: Variant(forecaster, Float32Forecaster(forecaster.model)),

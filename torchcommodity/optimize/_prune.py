@@ -1,6 +1,6 @@
 """Pruning of weights: the least important become zero."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import torch
@@ -25,6 +25,7 @@ def prune(
     model: Model,
     amount: float,
     *,
+    layers: Sequence[str] | None = None,
     method: Method = "magnitude",
     batches: Iterable[object] | ModelInputs | None = None,
     loss_fn: Loss | None = None,
@@ -41,6 +42,8 @@ def prune(
     Args:
         model: any module, or a forecaster with a network; not changed.
         amount: share of these weights that are zero afterwards, in [0, 1).
+        layers: paths of the layers to prune, such as ["encoder", "head.0"], as `sparsity` and `named_modules` list
+            them; the amount is a share of their weights. None: all.
         method: "magnitude" or "gradient".
         batches: for "gradient", an iterable of (inputs, target), where inputs are a Tensor, a tuple of arguments or a
             mapping of keyword arguments; or the prices of a forecaster.
@@ -53,8 +56,8 @@ def prune(
     Raises:
         TypeError: the model is not an nn.Module or a Forecaster, the amount is no number, or batches are not an
             iterable of batches.
-        ValueError: the amount is out of range, there is no weight to prune or one is not finite, or the method is
-            unknown or has no batches.
+        ValueError: the amount is out of range, a layer or the method is unknown, there is no weight to prune or one is
+            not finite, or there are no batches.
 
     References:
         Han, Pool, Tran, Dally (2015). Learning both weights and connections for efficient neural networks.
@@ -80,7 +83,7 @@ def prune(
     if not 0 <= amount < 1:
         raise_invalid("prune", "amount must be in [0, 1)", amount=amount)
     module = copy_without_masks(model)
-    weights = prunable_weights(module)
+    weights = prunable_weights(module, layers)
     scores = _scores(model, module, weights, method, batches, loss_fn)
     # what torch.nn.utils.prune.global_unstructured selects, without its detour over buffers and hooks, which would
     # reorder the parameters and break ties

@@ -1,5 +1,6 @@
 """Pruning of hidden units: a smaller network."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -7,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import prune as torch_prune
 
+from torchcommodity import nn as own
 from torchcommodity.models import GarchLstm, Har, HarLltm, HarLstm, HarMlpLstm, HarRegime
 from torchcommodity.opkit.arguments import check_integer, check_number, operation, raise_invalid
 from torchcommodity.optimize._calls import call_model
@@ -14,9 +16,10 @@ from torchcommodity.optimize._masks import copy_without_masks
 from torchcommodity.optimize._module import Model, call, restored_mode, with_module
 from torchcommodity.optimize._remove_units import remove_units
 from torchcommodity.optimize._unit_groups import CONV, UnitGroup, find_unit_groups, score_units
-from torchcommodity.optimize._weights import prunable_weights
+from torchcommodity.optimize._weights import Weight, check_layers, in_layers, prunable_weights
 
 ONE_RECURRENCE = (HarLstm, HarLltm, GarchLstm, HarRegime, HarMlpLstm)  # `head` reads the units of the recurrence, alone
+WITH_UNITS = (nn.Linear, *CONV, nn.RNNBase, nn.RNNCellBase, own.LSTM, own.LSTMCell, own.LLTM, own.LLTMCell)
 
 
 @operation("prune_units")
@@ -25,6 +28,7 @@ def prune_units(
     amount: float | None = None,
     *,
     units: int | None = None,
+    layers: Sequence[str] | None = None,
     example: object = None,
     method: Literal["remove", "zero"] = "remove",
 ) -> Model:
@@ -36,15 +40,17 @@ def prune_units(
     residual sum, a layer norm, attention or the output. Units are ranked in each layer by the product of their absolute
     incoming and outgoing weights; a unit without outgoing weights does not change outputs when it is removed.
 
-    A model that cannot be traced, because its forward depends on values, is pruned with method="zero": the rows with
-    the smallest L1 norm of every linear and convolutional layer but the last become zero
-    (`torch.nn.utils.prune.ln_structured`), and the sizes stay.
+    A model that cannot be traced, because its forward depends on values, is pruned with method="zero": the units with
+    the smallest L1 norm of their incoming weights get zeros for them (`torch.nn.utils.prune.ln_structured`), in every
+    linear, convolutional and recurrent layer but the last one called; a unit of a recurrent layer in all of its gates.
+    Biases and sizes stay.
 
     Args:
         model: any module, or a forecaster whose head reads one recurrent layer (har-lstm, har-lltm, garch-lstm,
             har-regime, har-mlp-lstm); not changed.
         amount: share of the units of each layer to remove, in [0, 1); at least one unit remains.
         units: units that each layer keeps; smaller layers are left as they are. Give either `amount` or `units`.
+        layers: paths of the layers whose units are pruned, as `named_modules` lists them; None: all.
         example: inputs of a module: a Tensor, a tuple of arguments or a mapping of keyword arguments. A forecaster
             needs none.
         method: "remove" or "zero".
@@ -74,10 +80,10 @@ def prune_units(
     _check_amount(amount, units)
     module = copy_without_masks(model)
     if method == "zero":
-        return with_module(model, _zero_units(module, amount, example))
+        return with_module(model, _zero_units(module, amount, layers, example))
     if method != "remove":
         raise_invalid("prune_units", 'method must be "remove" or "zero"', method=method)
-    groups = _groups(module, example)
+    groups = _groups(module, layers, example)
     largest = max(group.count for group in groups)
     if units is not None and units > largest:
         raise_invalid("prune_units", f"units must be in 1..{largest}", units=units)
@@ -109,12 +115,16 @@ def _check_amount(amount: float | None, units: int | None) -> None:
         raise_invalid("prune_units", rule, amount=amount)
 
 
-def _groups(module: nn.Module, example: object) -> list[UnitGroup]:
+def _groups(module: nn.Module, layers: Sequence[str] | None, example: object) -> list[UnitGroup]:
     """Groups of a forecaster by rule, of any other module by trace."""
+    check_layers(module, layers)
     parts: Any = module
     if isinstance(module, ONE_RECURRENCE):
-        recurrence = parts.lltm if isinstance(module, HarLltm) else parts.lstm
-        return [UnitGroup("recurrence", recurrence, recurrence.hidden_size, readers=[parts.head])]
+        name = "lltm" if isinstance(module, HarLltm) else "lstm"
+        recurrence = getattr(parts, name)
+        if not in_layers(name, layers):
+            raise_invalid("prune_units", f"layers must contain {name}, the only one with units", layers=layers)
+        return [UnitGroup(name, recurrence, recurrence.hidden_size, readers=[parts.head])]
     if any(isinstance(layer, Har) for layer in module.children()):
         names = ", ".join(model.__name__ for model in ONE_RECURRENCE)
         rule = f"the head of a forecaster must read one recurrent layer and nothing else ({names})"
@@ -125,6 +135,8 @@ def _groups(module: nn.Module, example: object) -> list[UnitGroup]:
         with torch.no_grad():  # an example that does not fit is no fault of the trace
             call_model(module.eval(), example)
         groups, reasons = find_unit_groups(module, example)
+    groups = [group for group in groups if in_layers(group.name, layers)]
+    reasons = {name: reason for name, reason in reasons.items() if in_layers(name, layers)}
     if not groups:
         details = "; ".join(f"{name}: {reason}" for name, reason in reasons.items()) or "no linear, conv or LSTM layer"
         rule = f"the model must have a layer whose units can be removed ({details})"
@@ -133,22 +145,41 @@ def _groups(module: nn.Module, example: object) -> list[UnitGroup]:
 
 
 @torch.no_grad()
-def _zero_units(module: nn.Module, amount: float | None, example: object) -> nn.Module:
-    """Zero the rows with the smallest L1 norm of every linear and convolutional layer but the last one called."""
+def _zero_units(module: nn.Module, amount: float | None, layers: Sequence[str] | None, example: object) -> nn.Module:
+    """Zero the incoming weights of the units with the smallest L1 norm, in every layer but the last one called."""
     if amount is None or example is None:
         rule = 'method="zero" needs amount, and an example, which shows the last layer'
         raise_invalid("prune_units", rule, amount=amount, example=type(example).__name__)
-    weights = {weight.layers[0]: weight for weight in prunable_weights(module) if len(weight.owners) == 1}
-    candidates = [layer for layer in weights if isinstance(layer, (nn.Linear, *CONV))]
+    check_layers(module, layers)
+    incoming: dict[nn.Module, dict[str, list[Weight]]] = {}  # of each layer, by part of a stack or direction
+    for weight in prunable_weights(module):
+        layer, name = weight.owners[0]
+        if (
+            len(weight.owners) == 1 and isinstance(layer, WITH_UNITS) and not name.startswith("weight_hr")
+        ):  # a projection
+            part = name.removeprefix("weight_ih").removeprefix("weight_hh")
+            incoming.setdefault(layer, {}).setdefault(part, []).append(weight)
     called: list[nn.Module] = []
-    hooks = [layer.register_forward_hook(lambda layer, *_: called.append(layer)) for layer in candidates]
+    hooks = [layer.register_forward_hook(lambda layer, *_: called.append(layer)) for layer in incoming]
     with restored_mode(module):
         call_model(module.eval(), example)
     for hook in hooks:
         hook.remove()
-    for layer in dict.fromkeys(called):
-        if layer is not called[-1]:
-            weight: Tensor = weights[layer].value
-            mask = torch_prune.LnStructured(float(amount), n=1, dim=0).compute_mask(weight, torch.ones_like(weight))
-            weight.mul_(mask)
+    paths = {layer: path for path, layer in module.named_modules()}
+    pruned = [x for x in dict.fromkeys(called) if x is not called[-1] and in_layers(paths[x], layers)]
+    if not pruned:
+        last = [paths[layer] for layer in called[-1:]]
+        rule = "there must be a linear, convolutional or recurrent layer to prune before the last one, which keeps its"
+        raise_invalid("prune_units", f"{rule} units", last=last, layers=layers)
+    for layer in pruned:
+        for weights in incoming[layer].values():
+            rows = weights[0].value.shape[0]
+            units = int(getattr(layer, "hidden_size", rows))  # a recurrent layer has rows for every gate
+            norms = sum(weight.value.abs().reshape(rows // units, units, -1).sum((0, 2)) for weight in weights)
+            assert isinstance(norms, Tensor)
+            remaining = torch_prune.LnStructured(float(amount), n=1, dim=0).compute_mask(
+                norms[:, None], torch.ones_like(norms[:, None])
+            )
+            for weight in weights:
+                weight.value.view(rows // units, units, -1).mul_(remaining)
     return module

@@ -21,12 +21,14 @@ class Speedup(NamedTuple):
 
     @property
     def significant(self) -> bool:
-        """Whether the interval lies above 1."""
-        return self.low > 1
+        """Whether the interval lies above 1, or below it."""
+        return self.low > 1 or self.high < 1
 
     def __str__(self) -> str:
         text = f"{self.ratio:.2f}x ({self.low:.2f} to {self.high:.2f})"
-        return f"{text} faster" if self.significant else f"no significant speedup: {text}"
+        if not self.significant:
+            return f"no significant speedup: {text}"
+        return f"{text} faster" if self.low > 1 else f"{text}: slower"
 
 
 def time_interleaved(calls: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, Times]:
@@ -79,6 +81,8 @@ def speedup(before: npt.ArrayLike, after: npt.ArrayLike, *, resamples: int = 200
         2.00x (1.91 to 2.20) faster
         >>> print(speedup(np.array([1.0, 1.3, 0.9, 1.2, 1.0]), np.array([1.0, 1.1, 1.0, 1.3, 0.9])))
         no significant speedup: 1.00x (0.90 to 1.18)
+        >>> print(speedup([1.0] * 30, [2.0] * 30))
+        0.50x (0.50 to 0.50): slower
     """
     old, new = np.asarray(before, dtype=float), np.asarray(after, dtype=float)
     rounds = len(old)

@@ -1,6 +1,6 @@
 """The weights of a model: which tensors there are, which layers own them, and which are pruned."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -72,9 +72,29 @@ def select_weights(module: nn.Module, verb: str, reason: Callable[[Weight], str]
     return selected
 
 
-def prunable_weights(module: nn.Module) -> list[Weight]:
-    """List the weights that are pruned; raise ValueError if there is none or one is not finite."""
-    return select_weights(module, "prune", reason_not_pruned)
+def prunable_weights(module: nn.Module, layers: Sequence[str] | None = None) -> list[Weight]:
+    """List the weights that are pruned, of all layers or of some; ValueError if there is none or one is not finite."""
+    check_layers(module, layers)
+    other = "in another layer than those of layers="
+    return select_weights(
+        module, "prune", lambda x: reason_not_pruned(x) or ("" if in_layers(x.name, layers) else other)
+    )
+
+
+def check_layers(module: nn.Module, layers: Sequence[str] | None) -> None:
+    """Check that `layers` are paths of layers of the module."""
+    if isinstance(layers, str):
+        raise_invalid(
+            current_operation(), "layers must be a list of paths, such as ['encoder']", TypeError, layers=layers
+        )
+    paths = [path for path, _ in module.named_modules() if path]
+    if unknown := [path for path in layers or () if path not in paths]:
+        raise_invalid(current_operation(), f"layers must be among {', '.join(paths)}", layers=unknown)
+
+
+def in_layers(path: str, layers: Sequence[str] | None) -> bool:
+    """Whether a path is that of one of the layers, or lies inside one; all do if there is no list."""
+    return layers is None or any(f"{path}.".startswith(f"{layer}.") for layer in layers)
 
 
 def reason_not_pruned(weight: Weight) -> str:

@@ -1,6 +1,7 @@
 """Forecasts of every model at the origins of a task, and their scores; the user's baselines must not look ahead."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
 
@@ -28,6 +29,7 @@ def run(
     tables: Mapping[str, Any] | None = None,
     baselines: Mapping[str, Baseline] | None = None,
     without: Collection[str] = (),
+    device: str = "cpu",
     progress: Progress | None = None,
 ) -> Scoreboard:
     """Score forecasters on a task, beside the default model and the baselines of the package.
@@ -45,6 +47,7 @@ def run(
         baselines: baselines of `training` by name, called once per test year with the prices up to its end, and checked
             for look-ahead on the first one.
         without: models of `statsforecast` to leave out; AutoARIMA takes half an hour of the monthly track.
+        device: of the default model; baselines run on the CPU, functions where they like.
         progress: called as progress(done, total, description).
 
     Raises:
@@ -87,8 +90,10 @@ def run(
             check_look_ahead(name, baseline, inputs, start, har)
     models = {**library, **{name: statistical(name, rows=task.rows) for name in available}, **extra}
     label = "models of the package"
+    config = FitConfig.for_frequency(task.panel.frequency)
+    config = replace(config, train=replace(config.train, device=device))
     result = backtest(
-        task.panel, first_year=task.first_year, baselines=models, progress=_label_progress(progress, label)
+        task.panel, config, first_year=task.first_year, baselines=models, progress=_label_progress(progress, label)
     )
     origins = torch.from_numpy(task.rows - (len(task.panel) - len(result.origins)))
     forecasts |= {name: quantiles[origins] for name, quantiles in result.quantiles.items()}

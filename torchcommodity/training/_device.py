@@ -5,7 +5,7 @@ from typing import Annotated
 import torch
 
 from torchcommodity._choices import DEVICE
-from torchcommodity.opkit.arguments import current_operation, operation
+from torchcommodity.opkit.arguments import check_number, current_operation, operation
 
 
 class DeviceName:
@@ -66,14 +66,21 @@ def resolve_device(device: str | torch.device) -> torch.device:
 
 
 @operation("limit_memory")
-def limit_memory(device: torch.device, fraction: float) -> None:
+def limit_memory(device: str | torch.device, fraction: float) -> None:
     """Limit what this process allocates to a share of the memory of a GPU; more raises `torch.OutOfMemoryError`.
 
+    Args:
+        device: a GPU of this machine, such as "cuda", "cuda:1", "mps" or "auto".
+        fraction: share of its memory, in (0, 1].
+
     Raises:
-        ValueError: the share is not in (0, 1], or the device is the CPU.
+        TypeError: the share is not a number.
+        ValueError: the share is not in (0, 1], or the device is the CPU, or none of this machine.
     """
+    check_number(current_operation(), memory_fraction=fraction)
     if not 0 < fraction <= 1:
         raise ValueError(f"{current_operation()}: memory_fraction must be in (0, 1]; got {fraction}")
+    device = resolve_device(device) if isinstance(device, str) else device
     if device.type not in ("cuda", "mps"):
         raise ValueError(f"{current_operation()}: memory_fraction needs a GPU, such as --device cuda; got {device}")
     if device.type == "mps":

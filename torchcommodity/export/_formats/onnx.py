@@ -44,12 +44,9 @@ def check_available() -> None:
 
 def to_bytes(program: torch.export.ExportedProgram, metadata: Metadata, _device: torch.device = CPU) -> bytes:
     """ONNX model with inputs `prices` and `days` and output `quantiles`."""
-    torch._dynamo.reset()  # `scan` compiles its body: shapes of an earlier export would leak into this one
     registration = logging.getLogger("torch.onnx._internal.exporter._registration")  # warns if torchvision is missing
     names: dict[str, Any] = {"input_names": ["prices", "days"], "output_names": ["quantiles"]}
-    # recompiled for another shape, the body of `scan` would take a size as an additional, unbound input
-    shapes = torch._dynamo.config.patch(automatic_dynamic_shapes=False, recompile_limit=64)
-    with shapes, mock.patch.object(registration, "disabled", True), warnings.catch_warnings():
+    with mock.patch.object(registration, "disabled", True), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # deprecations inside torch's exporter
         exported = torch.onnx.export(program, dynamo=True, verbose=False, **names)
     assert exported is not None, "torch.onnx.export returned None"

@@ -138,11 +138,8 @@ def run_onnx(module: CaseModule, time: bool = True) -> None:
     """Export with a dynamic batch size and, with `time`, a dynamic number of rows; compare in onnxruntime."""
     import onnxruntime
 
-    torch._dynamo.reset()
     registration = logging.getLogger("torch.onnx._internal.exporter._registration")  # warns without torchvision
-    # Dynamo recompiles each `scan` of a graph for other shapes, and would then add an input for their size.
-    shapes = torch._dynamo.config.patch(automatic_dynamic_shapes=False, recompile_limit=64)
-    with torch.no_grad(), shapes, mock.patch.object(registration, "disabled", True):
+    with torch.no_grad(), mock.patch.object(registration, "disabled", True):
         program = torch.onnx.export(
             module, module.inputs(), dynamic_shapes=(module.dynamic_shapes(time),), dynamo=True, verbose=False
         )

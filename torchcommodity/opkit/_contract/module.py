@@ -64,6 +64,5 @@ class CaseModule(torch.nn.Module):
 
 
 def export_program(module: CaseModule, strict: bool = False, time: bool = True) -> ExportedProgram:
-    torch._dynamo.reset()  # `scan` compiles its body, which would keep the shapes of an earlier export
     shapes = (module.dynamic_shapes(time),)
     return torch.export.export(module, module.inputs(), dynamic_shapes=shapes, strict=strict)

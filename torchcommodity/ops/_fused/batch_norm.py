@@ -43,13 +43,9 @@ def default_scale_and_shift(gamma: Tensor | None, beta: Tensor | None, weight: T
     return scale, weight.new_zeros(channels) if beta is None else beta
 
 
-def saves_product(x: Tensor, *parameters: Tensor | None) -> bool:
-    """Whether the backward pass takes the product from memory: if x is data, and a parameter is learned.
-
-    Recomputing it would make two products of one, and one layer of a network at most has data as its input.
-    """
-    learned = any(y is not None and y.requires_grad for y in parameters)
-    return torch.is_grad_enabled() and learned and not x.requires_grad
+def saves_product(recompute: bool, *tensors: Tensor | None) -> bool:
+    """Whether the backward pass takes the product from memory: there is one, and it does not recompute."""
+    return not recompute and torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in tensors)
 
 
 def fold(

@@ -41,6 +41,7 @@ def conv_bn(
     dilation: ConvolutionSize = 1,
     groups: int = 1,
     eps: float = 1e-5,
+    recompute: bool = True,
 ) -> BatchNormOutput:  # (B, D, T') or (B, D, H', W'), (D,), (D,)
     """Convolution and batch normalization: y = gamma (z - mean) / sqrt(variance + eps) + beta, z = weight * x + bias.
 
@@ -48,9 +49,8 @@ def conv_bn(
     output, also backwards in time: do not use it where rows must not see later rows. In evaluation
     (`training=False`) the running statistics are used, and y is one convolution with a folded weight.
 
-    The backward pass stores only `x` and the parameters and recomputes z; `torch.nn` stores x and z. If x needs no
-    gradient, as data does not, it stores z too: recomputing z would take longer than `torch.nn`. The memory format of
-    y is that of `torch.nn.functional.conv2d`: `torch.channels_last` if that of x or weight is.
+    The backward pass stores only `x` and the parameters and recomputes z, a convolution more; `torch.nn` stores x and
+    z. The memory format of y is that of `torch.nn.functional.conv2d`: `torch.channels_last` if that of x or weight is.
 
     Args:
         x: Input in any unit, with one spatial axis (such as time) or two (such as a correlation matrix).
@@ -63,6 +63,7 @@ def conv_bn(
             before, so that the convolution itself does not look ahead).
         groups: Number of groups of channels that are convolved separately.
         eps: Added to the variance.
+        recompute: False stores z too, which is faster and takes the memory of `torch.nn`.
 
     Returns:
         `BatchNormOutput(output, mean, variance)`. No argument is modified: update running statistics with
@@ -97,7 +98,7 @@ def conv_bn(
         weight, level = fold(weight, bias, gamma, beta, mean, variance, eps)
         return BatchNormOutput(convolve(x, weight, level, *settings), mean, variance)
     check_count("conv_bn", product_shape(x, weight, *settings[:3]), x)
-    save_product = saves_product(x, weight, bias, gamma, beta)
+    save_product = saves_product(recompute, x, weight, bias, gamma, beta)
     y, mean, variance, _ = operator(x, weight, bias, gamma, beta, *settings, eps, save_product)
     return BatchNormOutput(y, mean, variance)
 

@@ -30,6 +30,7 @@ def linear_bn_relu(
     *,
     training: bool = True,
     eps: float = 1e-5,
+    recompute: bool = True,
 ) -> BatchNormOutput:  # (..., D), (D,), (D,)
     """Linear layer, batch normalization and ReLU: max(0, gamma (z - mean) / sqrt(variance + eps) + beta), z = W x + b.
 
@@ -37,8 +38,7 @@ def linear_bn_relu(
     use it where rows must not see each other. In evaluation (`training=False`) the running statistics are used, and
     the output is one linear layer with a folded weight, and ReLU.
 
-    The backward pass stores only `x` and the parameters and recomputes z; `torch.nn` stores x, z and y. If x needs no
-    gradient, as data does not, it stores z too: two products are then as many as in `torch.nn`.
+    The backward pass stores only `x` and the parameters and recomputes z, a product more; `torch.nn` stores x, z and y.
 
     Args:
         x: Input in any unit.
@@ -47,6 +47,7 @@ def linear_bn_relu(
         running_mean, running_variance: Statistics for evaluation; not used in training.
         training: Normalize by the statistics of the batch.
         eps: Added to the variance.
+        recompute: False stores z too, which is faster.
 
     Returns:
         `BatchNormOutput(output, mean, variance)`. No argument is modified; for running statistics see `conv_bn` and
@@ -81,7 +82,7 @@ def linear_bn_relu(
         return BatchNormOutput(y, mean, variance)
     rows = x if x.dim() == 2 else x.flatten(0, -2)
     check_count("linear_bn_relu", (rows.shape[0], weight.shape[0]), x)
-    save_product = saves_product(x, weight, bias, gamma, beta)
+    save_product = saves_product(recompute, x, weight, bias, gamma, beta)
     y, mean, variance, _ = operator(rows, weight, bias, gamma, beta, eps, save_product)
     return BatchNormOutput(y if x.dim() == 2 else y.unflatten(0, x.shape[:-1]), mean, variance)
 

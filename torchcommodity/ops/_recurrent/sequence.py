@@ -9,6 +9,7 @@ from torch.nn import functional as F
 
 from torchcommodity.opkit import HALF_DTYPES, Cases, Op, Sample
 from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.ops._scan.scan import Tensors, scan
 
 CellState = tuple[Tensor, Tensor]  # h and c, (..., H) each
 CellStep = Callable[[Tensor, Tensor], CellState]  # gates, c -> next h and c
@@ -214,15 +215,15 @@ def _run(step: CellStep, gates: Tensor, missing: Tensor, weight: Tensor, h: Tens
 
 
 def _scan(step: CellStep, gates: Tensor, missing: Tensor, weight: Tensor, h0: Tensor, c0: Tensor) -> CellState:
-    """The definition with torch's scan instead of a Python loop, for a dynamic number of rows."""
+    """The definition with a scan instead of a Python loop, for a dynamic number of rows."""
 
-    def row(state: CellState, inputs: CellState) -> tuple[CellState, CellState]:
+    def row(state: Tensors, inputs: Tensors, weight: Tensor) -> tuple[CellState, CellState]:
         next_state = step(inputs[0] + F.linear(state[0], weight), state[1])
         h, c = (torch.where(inputs[1], old, new) for old, new in zip(state, next_state))
         return (h, c), (h.clone(), c.clone())
 
     rows = gates.movedim(-2, 0), missing.movedim(-1, 0).unsqueeze(-1)
-    h, c = torch._higher_order_ops.scan(row, (h0.clone(), c0.clone()), rows)[1]
+    h, c = scan(row, (h0.clone(), c0.clone()), rows, (weight,))
     return h.movedim(0, -2).contiguous(), c.movedim(0, -2).contiguous()
 
 

@@ -11,6 +11,7 @@ from torch.nn.functional import pad
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Past, Sample, live
 from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
 from torchcommodity.ops._rolling.window import last_rows
+from torchcommodity.ops._scan.scan import Tensors, scan
 
 
 class CorrelationRegime(NamedTuple):
@@ -113,16 +114,17 @@ def _number_regimes(
 
 
 def _decomposition(correlation: Tensor, threshold: float, lag: int, packed: bool = False) -> tuple[Tensor, Tensor]:
-    def step(state: tuple[Tensor, Tensor], row: Tensor) -> tuple[tuple[Tensor, Tensor], Tensor]:
+    def step(state: Tensors, row: Tensors) -> tuple[Tensors, Tensors]:
         number, age = state
-        starts = (row > threshold) & (age >= lag)
+        starts = (row[0] > threshold) & (age >= lag)
         number = number + starts
-        return (number, torch.where(starts, 1, age + 1)), number.clone()
+        return (number, torch.where(starts, 1, age + 1)), (number.clone(),)
 
     shift = _shift(correlation, lag, packed)
     number = torch.zeros_like(shift[..., 0], dtype=torch.int64)
     first = number, torch.full_like(number, lag)
-    return shift, torch._higher_order_ops.scan(step, first, shift.movedim(-1, 0))[1].movedim(0, -1).contiguous()
+    (numbers,) = scan(step, first, (shift.movedim(-1, 0),))
+    return shift, numbers.movedim(0, -1).contiguous()
 
 
 def _fake(correlation: Tensor) -> tuple[Tensor, Tensor]:

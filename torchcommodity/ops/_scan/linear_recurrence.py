@@ -7,6 +7,7 @@ from torchcommodity.opkit import HALF_DTYPES, Bad, Cases, Golden, Op, Past, Samp
 from torchcommodity.opkit.arguments import check_panel, raise_invalid
 from torchcommodity.ops._scan import linear_recurrence_backward
 from torchcommodity.ops._scan.linear_recurrence_backward import previous_rows
+from torchcommodity.ops._scan.scan import Tensors, scan
 
 
 def carried_recurrence(past: Past, name: str, a: Tensor, b: Tensor, initial: Tensor | None = None) -> Tensor:
@@ -80,12 +81,12 @@ def _reference(a: Tensor, b: Tensor, initial: Tensor | None = None) -> Tensor:
 
 
 def _decomposition(a: Tensor, b: Tensor, initial: Tensor | None = None) -> Tensor:
-    def step(y: Tensor, row: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-        y = row[0] * y + row[1]
-        return y, y.clone()
+    def step(state: Tensors, row: Tensors) -> tuple[Tensors, Tensors]:
+        y = row[0] * state[0] + row[1]
+        return (y,), (y.clone(),)
 
     first = torch.zeros_like(b.select(-2, 0)) if initial is None else initial.clone()
-    rows: Tensor = torch._higher_order_ops.scan(step, first, (a.movedim(-2, 0), b.movedim(-2, 0)))[1]
+    (rows,) = scan(step, (first,), (a.movedim(-2, 0), b.movedim(-2, 0)))
     return rows.movedim(0, -2).contiguous()
 
 

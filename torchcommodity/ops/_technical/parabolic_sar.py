@@ -7,6 +7,7 @@ from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Past, Sample, has_kernel, live
 from torchcommodity.opkit.arguments import check_panel, raise_invalid
+from torchcommodity.ops._scan.scan import Tensors, scan
 from torchcommodity.ops._technical import parabolic_sar_backward
 from torchcommodity.ops._technical.parabolic_sar_state import (
     Acceleration,
@@ -153,12 +154,12 @@ def _decomposition(
 ) -> tuple[Tensor, Tensor]:
     acceleration = Acceleration((initial_long, initial_short), (step_long, step_short), (max_long, max_short))
 
-    def step(state: tuple[Tensor, ...], row: tuple[Tensor, ...]) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+    def step(state: Tensors, row: Tensors) -> tuple[Tensors, Tensors]:
         next_state, outputs = advance(StopState(*state), row[0], row[1], row[2], start, offset, acceleration)
         return tuple(x.clone() for x in next_state), (outputs.stop.clone(), outputs.position.clone())
 
     rows = high.movedim(-2, 0), low.movedim(-2, 0), torch.arange(high.shape[-2], device=high.device)
-    outputs = torch._higher_order_ops.scan(step, tuple(x.clone() for x in initial_state(high)), rows)[1]
+    outputs = scan(step, tuple(x.clone() for x in initial_state(high)), rows)
     stop, position = (y.movedim(0, -2).contiguous() for y in outputs)
     return stop, position
 

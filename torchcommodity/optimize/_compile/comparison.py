@@ -43,7 +43,10 @@ class Comparison:
 
     def compile(self, **settings: Any) -> None:
         """Call torch.compile; the code is compiled when the model is called."""
-        self.compiled = torch.compile(self.module, **settings)
+        try:
+            self.compiled = torch.compile(self.module, **settings)
+        except RuntimeError as error:  # it checks the names and types of options
+            raise ValueError(f"compile: options must be settings of the backend; got {error}") from None
 
     def compare(self, batch: object) -> None:
         """Run both on a batch."""

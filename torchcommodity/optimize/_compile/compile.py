@@ -1,6 +1,6 @@
 """`compile`: torch.compile, with what it changes: time, values, graph breaks, recompilations."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from itertools import islice
 from typing import Literal
@@ -32,6 +32,8 @@ def compile(
     mode: Mode = "default",
     dynamic: bool | None = None,
     fullgraph: bool = False,
+    backend: str | Callable[..., object] = "inductor",
+    options: Mapping[str, str | int | bool] | None = None,
     loss_fn: Loss | None = None,
     rounds: int = 30,
 ) -> CompileResult:
@@ -51,6 +53,8 @@ def compile(
         mode: mode of torch.compile. CUDA graphs of "reduce-overhead" and "max-autotune" need a GPU.
         dynamic: True compiles for any size, False for each shape; None decides when a second shape is seen.
         fullgraph: refuse a graph break instead of going on in Python.
+        backend: backend of torch.compile, by name or as a function.
+        options: settings of the backend, such as {"epilogue_fusion": True} of Inductor, in place of a mode.
         loss_fn: loss_fn(output, target), or loss_fn(output) for batches without a target.
         rounds: timed rounds, at least 5.
 
@@ -65,6 +69,8 @@ def compile(
     check_integer("compile", 5, rounds=rounds)
     if mode not in MODES:
         raise_invalid("compile", f"mode must be one of {', '.join(MODES)}", mode=mode)
+    if options is not None and mode != "default":
+        raise_invalid("compile", "give either a mode or options, which a mode would set", mode=mode, options=options)
     module = module_of(model)
     check_iterable(batches)
     iterator, device = iter(batches), device_of(module)
@@ -77,7 +83,8 @@ def compile(
         comparison = Comparison(module, loss_fn)
         comparison.examine(examples[0])
         torch.compiler.reset()  # else code of an earlier compilation of this class is reused, whatever its settings
-        comparison.compile(mode=mode, dynamic=dynamic, fullgraph=fullgraph)
+        settings = {"mode": mode} if options is None else {"options": dict(options)}
+        comparison.compile(dynamic=dynamic, fullgraph=fullgraph, backend=backend, **settings)
         for batch in examples:
             comparison.compare(batch)
         times = comparison.time(rounds)
