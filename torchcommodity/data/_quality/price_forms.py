@@ -8,10 +8,10 @@ import numpy as np
 
 from torchcommodity.data._core.errors import Finding, make_finding, summarize_names
 from torchcommodity.data._core.panel import Panel
+from torchcommodity.data._core.prices import may_be_negative
 from torchcommodity.data._core.provenance import check_several
 from torchcommodity.opkit.arguments import current_operation
 
-MIN_NEGATIVE = 2  # negative prices of a spread; a single one, such as WTI in April 2020, makes none
 SIGNED = "signed prices"  # kind of finding
 RATIO_KINDS = {"nonpositive", "jump", "decimal slip"}  # rules of positive prices
 
@@ -66,7 +66,7 @@ def price_forms(panel: Panel, signed: Iterable[str] = ()) -> tuple[PriceForm, ..
 
 def _price_form(symbol: str, prices: np.ndarray, dates: np.ndarray, is_signed: bool) -> PriceForm:
     negative = np.flatnonzero(prices < 0)
-    if is_signed or negative.size >= MIN_NEGATIVE:
+    if is_signed or may_be_negative(prices):
         verb = "is" if negative.size == 1 else "are"
         words = f"{negative.size:,} of {np.count_nonzero(~np.isnan(prices)):,} prices {verb} below zero"
         return PriceForm(symbol, "asinh", f"signed; {words}" if is_signed else words)
