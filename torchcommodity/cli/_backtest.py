@@ -41,7 +41,14 @@ def backtest(
     output.print_reading(screen, panel)
     with execution.make() as executor, output.progress_bar(screen, "Walk-forward") as progress:
         summary, cached = cached_backtest(
-            panel, settings, covariates=source, first_year=first_year, seed=seed, progress=progress, executor=executor
+            panel,
+            settings,
+            covariates=source,
+            signed=forecast.signed_symbols,
+            first_year=first_year,
+            seed=seed,
+            progress=progress,
+            executor=executor,
         )
     if cached:
         screen.print("Loaded from the cache: same prices, settings and seed.")

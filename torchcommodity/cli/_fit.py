@@ -89,7 +89,7 @@ def fit(
     screen = output.console(quiet or not is_first)
     output.print_reading(screen, panel)
     if drop_unusable:
-        panel = options.drop_unusable(panel, settings, screen)
+        panel = options.drop_unusable(panel, settings, screen, forecast.signed_symbols)
     checkpoint = checkpoint or out.with_suffix(".checkpoint.pt")
     for path in (out, checkpoint):
         output.check_file(path)
@@ -106,6 +106,7 @@ def fit(
                 panel,
                 settings,
                 covariates=source,
+                signed=forecast.signed_symbols,
                 seed=seed,
                 progress=progress,
                 checkpoint=checkpoint,

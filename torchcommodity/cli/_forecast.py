@@ -58,18 +58,18 @@ def forecast(
     )
 
     options.check_available(device)
-    screen, panel = output.console(quiet), prices.read()
+    screen, panel, signed = output.console(quiet), prices.read(), forecast.signed_symbols
     config = options.read_settings(panel, forecast=forecast, device=device)
     check_output_folder(out, FILES)
     output.print_reading(screen, panel)
     if drop_unusable:
-        panel = options.drop_unusable(panel, config, screen)
+        panel = options.drop_unusable(panel, config, screen, signed)
     source = covariates.read()
     with output.progress_bar(screen, "Fitting") as progress:
-        forecaster, cached = cached_fit(panel, config, covariates=source, seed=seed, progress=progress)
+        forecaster, cached = cached_fit(panel, config, covariates=source, signed=signed, seed=seed, progress=progress)
     forecaster = forecaster.to(config.train.device)
     output.print_line(screen, f"{forecaster.record.note}{' (from the cache)' if cached else ''}.")
-    test = _test(screen, panel, config, source, seed)
+    test = _test(screen, panel, config, source, signed, seed)
     run = RunRecord(
         utc_now(), output.command_line(), prices.data, data_hash(panel), seed, package_versions(), panel.credits()
     )
@@ -85,12 +85,21 @@ def forecast(
     output.print_written(screen, *(out / name for name in FILES))
 
 
-def _test(screen: "Console", panel: "Panel", config: "FitConfig", covariates: "Covariates | None", seed: int) -> Test:
+def _test(
+    screen: "Console",
+    panel: "Panel",
+    config: "FitConfig",
+    covariates: "Covariates | None",
+    signed: tuple[str, ...],
+    seed: int,
+) -> Test:
     from torchcommodity.forecast import cached_backtest
 
     try:
         with output.progress_bar(screen, "Walk-forward") as progress:
-            summary, cached = cached_backtest(panel, config, covariates=covariates, seed=seed, progress=progress)
+            summary, cached = cached_backtest(
+                panel, config, covariates=covariates, signed=signed, seed=seed, progress=progress
+            )
     except ValueError as error:
         output.print_line(screen, f"No walk-forward test: {error}.")
         return Test(None, f"{error}.")

@@ -179,6 +179,20 @@ class ForecastOptions:
             show_default=False,
         ),
     ] = None
+    signed: Annotated[
+        str | None,
+        typer.Option(
+            "--signed",
+            metavar="A,B",
+            help="Symbols whose prices may be zero or negative [default: those with two negative prices]",
+            show_default=False,
+        ),
+    ] = None
+
+    @property
+    def signed_symbols(self) -> tuple[str, ...]:
+        """Symbols of `--signed`."""
+        return () if self.signed is None else tuple(parse_names(self.signed, "--signed"))
 
 
 @dataclass(frozen=True)
@@ -200,12 +214,12 @@ class ExecutorOptions:
         return make_executor(self.executor, self.address)
 
 
-def drop_unusable(panel: "Panel", settings: "FitConfig", screen: "Console") -> "Panel":
+def drop_unusable(panel: "Panel", settings: "FitConfig", screen: "Console", signed: tuple[str, ...] = ()) -> "Panel":
     """Drop the symbols that cannot be fitted, and print them."""
     from torchcommodity.data import summarize_names
     from torchcommodity.training import usable_symbols
 
-    usable = usable_symbols(panel, settings)
+    usable = usable_symbols(panel, settings, signed)
     if not usable:
         return panel  # fit raises an error that says what is missing
     if unusable := [symbol for symbol in panel.symbols if symbol not in usable]:

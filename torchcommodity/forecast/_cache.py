@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
@@ -13,7 +13,16 @@ import numpy as np
 import torch
 
 import torchcommodity
-from torchcommodity.data import Covariates, Panel, cache_dir, calendar_years, price_statistics, to_panel, write_atomic
+from torchcommodity.data import (
+    Covariates,
+    Panel,
+    cache_dir,
+    calendar_years,
+    price_statistics,
+    signed_symbols,
+    to_panel,
+    write_atomic,
+)
 from torchcommodity.forecast._backtest import TEST_YEARS, backtest
 from torchcommodity.forecast._fit import fit
 from torchcommodity.forecast._forecaster import Forecaster
@@ -37,6 +46,7 @@ def cached_fit(
     config: FitConfig | None = None,
     *,
     covariates: Covariates | None = None,
+    signed: Iterable[str] = (),
     seed: int = 0,
     progress: Progress | None = None,
 ) -> tuple[Forecaster, bool]:
@@ -47,22 +57,29 @@ def cached_fit(
     """
     panel = to_panel(prices)
     config = check_config(config, panel)
+    signed = tuple(signed)
     resolve_device(config.train.device)
 
     def load(path: Path) -> Forecaster:
         forecaster = Forecaster.load(path)
         record = forecaster.record
         received = forecaster.symbols, forecaster.contracts, forecaster.frequency, record.seed, record.prices
-        expected = panel.symbols, panel.contracts, panel.frequency, seed, price_statistics(panel)
+        expected = (
+            panel.symbols,
+            panel.contracts,
+            panel.frequency,
+            seed,
+            price_statistics(panel, signed_symbols(panel, signed)),
+        )
         span = str(panel.dates[0]), str(panel.dates[-1]), len(panel)
         if received != expected or (record.first, record.through, record.rows) != span:
             raise ValueError(f"fit: expected {path} to be of these prices; got {forecaster!r}")
         return forecaster
 
     return load_or_compute(
-        f"{cache_key(panel, config, seed, 'forecaster', covariates)}.safetensors",
+        f"{cache_key(panel, config, seed, f'forecaster{_with_signed(signed)}', covariates)}.safetensors",
         load,
-        lambda: fit(panel, config, covariates=covariates, seed=seed, progress=progress),
+        lambda: fit(panel, config, covariates=covariates, signed=signed, seed=seed, progress=progress),
         Forecaster.to_bytes,
     )
 
@@ -73,6 +90,7 @@ def cached_backtest(
     config: FitConfig | None = None,
     *,
     covariates: Covariates | None = None,
+    signed: Iterable[str] = (),
     first_year: int | None = None,
     seed: int = 0,
     progress: Progress | None = None,
@@ -89,13 +107,22 @@ def cached_backtest(
     """
     panel = to_panel(prices)
     config = check_config(config, panel)
-    symbols, (first, last) = backtest_span(panel, first_year)
+    signed = tuple(signed)
+    symbols, (first, last) = backtest_span(panel, first_year, signed)
+    signed = tuple(symbol for symbol in signed if symbol in symbols)
     excluded = tuple(symbol for symbol in panel.symbols if symbol not in symbols)
     panel = panel.select(symbols).between(None, f"{last}-12-31")
 
     def compute() -> BacktestSummary:
         result = backtest(
-            panel, config, covariates=covariates, first_year=first, seed=seed, progress=progress, executor=executor
+            panel,
+            config,
+            covariates=covariates,
+            signed=signed,
+            first_year=first,
+            seed=seed,
+            progress=progress,
+            executor=executor,
         )
         return summarize(result, excluded)
 
@@ -106,16 +133,24 @@ def cached_backtest(
             raise ValueError(f"backtest: expected {path} to be of these symbols and settings; got {summary.symbols}")
         return summary
 
+    purpose = f"backtest from {first} without {excluded}{_with_signed(signed)}"
     return load_or_compute(
-        f"{cache_key(panel, config, seed, f'backtest from {first} without {excluded}', covariates)}.json",
+        f"{cache_key(panel, config, seed, purpose, covariates)}.json",
         load,
         compute,
         lambda summary: summary.to_json().encode(),
     )
 
 
-def backtest_span(panel: Panel, first_year: int | None = None) -> tuple[list[str], tuple[int, int]]:
+def backtest_span(
+    panel: Panel, first_year: int | None = None, signed: Iterable[str] = ()
+) -> tuple[list[str], tuple[int, int]]:
     """Select the symbols with enough history for a backtest, and the first and last test year.
+
+    Args:
+        panel: raw prices.
+        first_year: as for `cached_backtest`.
+        signed: as for `fit`.
 
     Raises:
         ValueError: no symbol has five years of prices before the test years.
@@ -124,7 +159,8 @@ def backtest_span(panel: Panel, first_year: int | None = None) -> tuple[list[str
     years, rows = np.unique(year_of_row, return_counts=True)
     long_years = rows > MIN_ROWS[frequency]
     last = int(years[long_years][-1] if long_years.any() else years[-1])
-    first_prices = (panel.values.plain().numpy() > 0).argmax(0)
+    prices, of_any_sign = panel.values.plain().numpy(), np.isin(panel.symbols, signed_symbols(panel, signed))
+    first_prices = ((prices > 0) | (np.isfinite(prices) & of_any_sign)).argmax(0)
     starts = {symbol: int(year_of_row[row]) for symbol, row in zip(panel.symbols, first_prices)}
     symbols = [s for s, year in starts.items() if year + TRAIN_YEARS <= (last if first_year is None else first_year)]
     if not symbols:
@@ -199,6 +235,10 @@ def load_or_compute(
     except OSError:
         pass
     return result, False
+
+
+def _with_signed(signed: Sequence[str]) -> str:
+    return f" with asinh of {', '.join(signed)}" if signed else ""
 
 
 def cache_key(panel: Panel, config: FitConfig, seed: int, purpose: str, covariates: Covariates | None) -> str:

@@ -70,8 +70,8 @@ def scale_change(last: Tensor, price: Tensor, scale: Tensor | None) -> Tensor:
     tensor([0.5000])
     """
     y = (positive_prices(x, scale) for x in (last, price))
-    before, after = (torch.where((x > 0) & (x < torch.inf), x, torch.nan).log() for x in y)
-    return after - before
+    before, after = (torch.where((x > 0) & (x < torch.inf), x, torch.nan) for x in y)
+    return (after / before).log()
 
 
 def scale_inputs(inputs: ModelInputs, scale: Tensor | None) -> ModelInputs:

@@ -8,10 +8,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchcommodity.data import DataError, Panel, QuantileTable, RowCalendar, horizon_code, summarize_names
+from torchcommodity.data import (
+    DataError,
+    Panel,
+    QuantileTable,
+    RowCalendar,
+    horizon_code,
+    signed_symbols,
+    summarize_names,
+)
 from torchcommodity.forecast import PretrainedModel
+from torchcommodity.models import positive_prices, price_after, scale_change, scale_inputs
 from torchcommodity.scoreboard._task import Task
-from torchcommodity.training import FitConfig, Progress, model_inputs, one_thread
+from torchcommodity.training import FitConfig, Progress, model_inputs, one_thread, price_scale
 
 ForecastFunction = Callable[[Panel, tuple[int, ...], tuple[float, ...]], Any]
 """A forecaster: prices up to the origin, H horizons in rows and Q levels to prices `(H, N, Q)`."""
@@ -22,8 +31,10 @@ def pretrained_function(model: PretrainedModel) -> ForecastFunction:
 
     def function(panel: Panel, horizons: tuple[int, ...], levels: tuple[float, ...]) -> Tensor:  # (H, N, Q)
         config = replace(FitConfig.for_frequency(panel.frequency).model.har, horizons=horizons, levels=levels)
-        quantiles = model(model_inputs(panel, horizons[-1]), len(panel) - 1, config).quantiles[0]
-        return panel.values.plain()[-1][:, None] * quantiles.exp()
+        scale = price_scale(panel.values.plain(), panel.symbols, signed_symbols(panel))
+        inputs = scale_inputs(model_inputs(panel, horizons[-1]), scale)
+        quantiles = model(inputs, len(panel) - 1, config).quantiles[0]
+        return price_after(panel.values.plain()[-1][:, None], quantiles, None if scale is None else scale[:, None])
 
     return function
 
@@ -62,7 +73,8 @@ def align_quantiles(table: QuantileTable, task: Task) -> Tensor:  # (O, H, N, Q)
         expected = f"an origin of the task: {days} in {task.first_year} to {task.last_year}"
         table.reject(o < 0, expected, origin)
     prices = task.prices.numpy()
-    table.reject(scored & ~(prices[o, n] > 0), "an origin on which the symbol has a positive price", origin)
+    usable = (positive_prices(task.prices, task.scale) > 0).numpy()
+    table.reject(scored & ~usable[o, n], "an origin on which the symbol has a positive price", origin)
     o, h, n = o[scored], h[scored], n[scored]
     first = np.unique(np.ravel_multi_index((o, h, n), tuple(task.targets.shape)), return_index=True)[1]
     duplicates = scored.copy()
@@ -70,7 +82,13 @@ def align_quantiles(table: QuantileTable, task: Task) -> Tensor:  # (O, H, N, Q)
     expected = "one forecast of an origin, symbol and horizon, however written"
     table.reject(duplicates, expected, lambda row: repr(table.horizons[row]))
     values = table.values[scored][:, levels]
-    log_returns = np.log(values / prices[o, n][:, None]) if table.unit == "price" else values
+    scales = None if task.scale is None else task.scale[torch.from_numpy(n)][:, None]
+    if table.unit == "price":
+        log_returns = scale_change(torch.from_numpy(prices[o, n][:, None]), torch.from_numpy(values), scales).numpy()
+    elif scales is not None and not scales.isnan().all():
+        raise DataError(f"{table.label}: expected prices, since prices that may be negative have no log-return")
+    else:
+        log_returns = values
     quantiles = np.full((*task.targets.shape, len(task.levels)), np.nan)
     quantiles[o, h, n] = log_returns
     return torch.from_numpy(quantiles)
@@ -100,12 +118,11 @@ def call_function(
         past = panel.between(None, origin)
         result = function(past, task.horizons, task.levels)
         prices = np.asarray(result.detach().cpu() if isinstance(result, Tensor) else result, dtype=np.float64)
-        parts.append(_check_prices(prices, task, str(origin)) / past.values.plain()[-1][None, :, None].numpy())
+        checked, last = torch.from_numpy(_check_prices(prices, task, str(origin))), past.values.plain()[-1]
+        parts.append(scale_change(last[:, None], checked, None if task.scale is None else task.scale[:, None]))
         if progress is not None:
             progress(k + 1, len(task.rows), str(origin))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        log_returns = torch.from_numpy(np.log(np.stack(parts)))
-    return torch.where(torch.isfinite(log_returns), log_returns, torch.nan)
+    return torch.stack(parts)
 
 
 def _check_prices(prices: np.ndarray, task: Task, origin: str) -> np.ndarray:
@@ -115,7 +132,7 @@ def _check_prices(prices: np.ndarray, task: Task, origin: str) -> np.ndarray:
     missing = np.isnan(prices).all(-1)
     for expected, defects in {
         "a price at every level, or NaN at all of them": ~np.isfinite(prices).all(-1) & ~missing,
-        "positive prices": (prices <= 0).any(-1),
+        "positive prices": (prices <= 0).any(-1) & (True if task.scale is None else task.scale.isnan().numpy()),
         "quantiles that do not decrease with the level": (np.diff(prices, axis=-1) < 0).any(-1),
     }.items():
         if defects.any():

@@ -12,7 +12,7 @@ from torch import Tensor
 from torchcommodity.data import QuantileTable, calendar_years, read_quantiles
 from torchcommodity.forecast import PretrainedModel, backtest, statistical
 from torchcommodity.forecast import baselines as default_baselines
-from torchcommodity.models import HarConfig
+from torchcommodity.models import HarConfig, scale_inputs
 from torchcommodity.scoreboard._forecasts import ForecastFunction, align_quantiles, call_function
 from torchcommodity.scoreboard._scoreboard import Entry, Scoreboard, score_entries
 from torchcommodity.scoreboard._task import REFERENCE, Task
@@ -85,7 +85,7 @@ def run(
     if extra:
         har, years = FitConfig.for_frequency(task.panel.frequency).model.har, calendar_years(task.panel.dates)
         start, stop = np.searchsorted(years, (task.first_year, task.first_year + 1)).tolist()
-        inputs = model_inputs(task.panel, har.horizons[-1]).before(stop)
+        inputs = scale_inputs(model_inputs(task.panel, har.horizons[-1]).before(stop), task.scale)
         for name, baseline in extra.items():
             check_look_ahead(name, baseline, inputs, start, har)
     models = {**library, **{name: statistical(name, rows=task.rows) for name in available}, **extra}

@@ -16,13 +16,15 @@ from torchcommodity.data import (
     embedded,
     embedded_symbols,
     horizon_name,
+    signed_symbols,
     target_rows,
     targets,
     to_panel,
 )
 from torchcommodity.forecast import TEST_YEARS
+from torchcommodity.models import positive_prices
 from torchcommodity.opkit.arguments import operation
-from torchcommodity.training import FitConfig, min_fit_rows
+from torchcommodity.training import FitConfig, min_fit_rows, price_scale
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,6 +61,8 @@ class Task:
         levels: Q probabilities.
         targets: `(O, H, N)` cumulative log-returns, NaN where nothing is scored.
         target_dates: `(O, H, N)` datetime64[D], NaT where nothing is scored.
+        scale: `(N,)` S of symbols whose prices may be negative, of the rows before the first test year, NaN = log:
+            their targets are changes of asinh(P / S). None: all are logs.
     """
 
     track: str
@@ -70,6 +74,7 @@ class Task:
     levels: tuple[float, ...]
     targets: Tensor
     target_dates: np.ndarray
+    scale: Tensor | None = None
 
     @property
     def origins(self) -> np.ndarray:
@@ -178,8 +183,11 @@ def make_task(prices: Any, *, first_year: int | None = None, last_year: int | No
     panel = panel.between(None, f"{last_year}-12-31")
     rows = _origin_rows(panel, first_year)
     values = panel.values.plain().detach()
-    ends = target_rows(values, har.horizons)[torch.from_numpy(rows)].numpy()
-    counts = (values > 0).cumsum(0).numpy()  # of positive prices
+    first_row = int((calendar_years(panel.dates) < first_year).sum())
+    scale = price_scale(values[:first_row], panel.symbols, signed_symbols(panel))
+    positive = positive_prices(values, scale)
+    ends = target_rows(positive, har.horizons)[torch.from_numpy(rows)].numpy()
+    counts = (positive > 0).cumsum(0).numpy()
     starts = np.searchsorted(calendar_years(panel.dates), calendar_years(panel.dates[rows]))
     past_prices = np.where(starts[:, None] > 0, counts[np.maximum(starts - 1, 0)], 0)  # (O, N) before the origin's year
     enough = past_prices >= min_fit_rows(har) - 1
@@ -189,11 +197,12 @@ def make_task(prices: Any, *, first_year: int | None = None, last_year: int | No
             f"make_task: a symbol must have {min_fit_rows(har) - 1} positive prices before a test year, and a target "
             f"that ends in {first_year} to {last_year}; got prices from {panel.dates[0]} to {panel.dates[-1]}"
         )
-    outcomes = targets(values, har.horizons)[torch.from_numpy(rows)]
+    outcomes = targets(positive, har.horizons)[torch.from_numpy(rows)]
     return Task(
         track, panel, first_year, last_year, rows, har.horizons, har.levels,
         torch.where(torch.from_numpy(scored), outcomes, torch.nan),
         np.where(scored, panel.dates[ends], np.datetime64("NaT", "D")),
+        scale,
     )  # fmt: skip
 
 

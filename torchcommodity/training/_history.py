@@ -1,6 +1,6 @@
 """Which price histories a model can be fitted on."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -28,12 +28,13 @@ def min_fit_rows(config: HarConfig) -> int:
 
 
 @operation("usable_symbols")
-def usable_symbols(prices: Any, config: FitConfig | None = None) -> tuple[str, ...]:
+def usable_symbols(prices: Any, config: FitConfig | None = None, signed: Iterable[str] = ()) -> tuple[str, ...]:
     """Select the symbols that `fit` accepts: those with enough prices that change, positive ones or those of spreads.
 
     Args:
         prices: raw prices, anything that `data.to_panel` takes.
         config: settings of the fit; the defaults for the frequency of the prices if None.
+        signed: as for `forecast.fit`.
 
     >>> from torchcommodity import data
     >>> usable_symbols(data.embedded().between("2017-01-01", "2018-12-31"))
@@ -41,7 +42,7 @@ def usable_symbols(prices: Any, config: FitConfig | None = None) -> tuple[str, .
     """
     panel = to_panel(prices)
     values, har = panel.values.plain(), (config or FitConfig.for_frequency(panel.frequency)).model.har
-    valid = _usable(panel, signed_symbols(panel))
+    valid = _usable(panel, signed_symbols(panel, signed))
     usable = (valid.sum(0) >= min_fit_rows(har)) & (_changes(values, valid) >= MIN_CHANGES)
     mismatches = _mismatches(panel, valid, har.frequency)
     symbols = [symbol for symbol, is_usable in zip(panel.symbols, usable.tolist()) if is_usable]
