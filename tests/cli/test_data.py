@@ -80,7 +80,7 @@ def test_data_check_takes_the_publisher(run: Run, prices: Path) -> None:
 
 def test_data_check_prints_json_with_every_finding(run: Run, prices: Path) -> None:
     table = pd.read_csv(prices, index_col="date")
-    table.iloc[100:140, 0] = -1.0
+    table.iloc[100:140, 0] = 0.0
     table.assign(FLAT=1.5, SHORT=table["BRENT"].where(table["WTI"].index < "2016")).to_csv(prices)
     result = run("data", "check", prices, "--json")
     document = json.loads(result.stdout)
@@ -92,8 +92,9 @@ def test_data_check_prints_json_with_every_finding(run: Run, prices: Path) -> No
     assert document["usable"] == ["WTI", "BRENT"]
     assert list(document["unusable"]) == ["FLAT", "SHORT"]
     assert document["unusable"]["FLAT"].startswith("constant price: ")
-    negative = [finding for finding in document["findings"] if finding["kind"] == "nonpositive"]
-    assert sum(finding["count"] for finding in negative if finding["symbol"] == "WTI") == 40
+    zeros = [finding for finding in document["findings"] if finding["kind"] == "nonpositive"]
+    assert sum(finding["count"] for finding in zeros if finding["symbol"] == "WTI") == 40
+    assert document["forms"][0] == {"symbol": "WTI", "form": "log", "reason": "40 prices of zero: left out of returns"}
     assert document["findings"][0].keys() == {"kind", "symbol", "date", "line", "value", "treatment", "count"}
 
 
@@ -124,16 +125,16 @@ def test_data_check_rejects_what_forecast_rejects(run: Run, error: Error, name: 
     path, values = tmp_path / "prices.csv", TABLES[name]
     pd.DataFrame({"OIL": values}, index=DAYS[: len(values)].rename("date")).to_csv(path)
     forecast, check = run("forecast", "--data", path, "--out", tmp_path / "out"), run("data", "check", path)
-    assert check.exit_code == forecast.exit_code == (0 if name == "enough" else 2)
+    assert check.exit_code == forecast.exit_code == (0 if name in ("enough", "negative") else 2)
     assert ("cannot be forecast: OIL" in error(check)) == (check.exit_code == 2)
 
 
 def test_data_check_says_how_to_leave_symbols_out(run: Run, error: Error, tmp_path: Path) -> None:
-    table = pd.DataFrame({name: TABLES[name] for name in ("negative", "mostly missing")}, index=DAYS.rename("date"))
-    table.assign(OIL=table["negative"].abs()).to_csv(tmp_path / "prices.csv")
+    table = pd.DataFrame({name: TABLES[name] for name in ("constant", "mostly missing")}, index=DAYS.rename("date"))
+    table.assign(OIL=TABLES["negative"]).to_csv(tmp_path / "prices.csv")
     assert run("forecast", "--data", tmp_path / "prices.csv", "--drop-unusable", "--out", tmp_path).exit_code == 0
     message = error(run("data", "check", tmp_path / "prices.csv"))
-    assert message.endswith("cannot be forecast: negative, mostly missing; forecast --drop-unusable drops them")
+    assert message.endswith("cannot be forecast: constant, mostly missing; forecast --drop-unusable drops them")
 
 
 @pytest.fixture

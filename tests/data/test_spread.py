@@ -281,6 +281,9 @@ def test_spread_of_a_calendar_is_taken_from_the_curve(oil: Panel) -> None:
     np.testing.assert_allclose(column(panel), -0.01 * prices, atol=1e-12)
     assert panel.curve is not None
     assert panel.curve.shape[2] == 2
+    np.testing.assert_allclose(column(spread(futures, "CL1-CL2", unit="¢/gal")), -prices / 42, atol=1e-12)
+    spot = replace(futures, contracts=(None,) * 4, curve_of=(None, "CL", None, None))
+    assert (spread(spot, "CL1-CL2").contracts, spread(spot, "CL1-CL2").units) == (("CL",), ("",))
     with pytest.raises(DataError, match="among the 3 of the curve; got 1 and 6"):
         spread(futures, "CL1-CL6")
 

@@ -180,3 +180,14 @@ def test_update_keeps_what_another_process_added_meanwhile(store, series, http):
     series.prices["DHHNGSP"]["2020-05-01"] = 2.0
     assert rows(data.update("fred", store, http=http, progress=add_a_row))[0] == ("DCOILWTICO", 2, 0, 0, "2020-05-01")
     assert [v[-3:] for v in store.vintages("fred")] == [(7, 0, 0), (2, 0, 0), (2, 0, 0)]
+
+
+def test_update_leaves_a_spread_of_its_series_unchanged(store, series, http):
+    panel = store.load("fred")
+    spread = data.spread(panel, "GAS=DCOILWTICO-DHHNGSP", factors={"DHHNGSP": 5.8})
+    assert data.updatable_symbols(panel.join(spread)) == panel.symbols
+    store.add(panel.join(spread), "with spread")
+    series.prices["DCOILWTICO"] |= LATER
+    update = data.update("with spread", store, http=http)
+    assert [row[:2] for row in update.series] == [("DCOILWTICO", 2), ("DHHNGSP", 0)]
+    assert update.others == ("GAS",)

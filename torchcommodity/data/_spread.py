@@ -185,13 +185,15 @@ def _calendar_spread(pool: Panel, formula: SpreadFormula, name: str, unit: str |
     if not near < far <= depth:
         rule = f"the near contract first, among the {depth} of the curve"
         raise DataError(f"{current_operation()}: {name!r}: expected {rule}; got {near} and {far}")
-    curve = closes[:, near - 1 : depth - (far - near)] - closes[:, far - 1 : depth]
     code = part.contracts[0] or part.curve_of[0]
+    own_unit = "" if part.contracts[0] is None else part.units[0]  # the curve of a spot price may be in another
+    factor = _convert(name, own_unit, unit, code) if unit and own_unit else 1.0
+    curve = factor * (closes[:, near - 1 : depth - (far - near)] - closes[:, far - 1 : depth])
     return Panel(
         MetadataTensor(curve[:, :1].clone()),
         part.dates,
         (name,),
-        (part.units[0] if unit is None else unit,),
+        (unit or own_unit,),
         (_merge_provenance(part, f"{root}{near}-{root}{far}"),),
         contracts=(code,),
         curve=MetadataTensor(curve[:, None]),

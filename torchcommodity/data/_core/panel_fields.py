@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from torchcommodity.data._core.panel import Panel
 
 MIN_RANGE_SHARE = 0.5  # of the rows of a symbol; with fewer usable ranges its closes alone are used
+MIN_ROWS = 20  # of a panel whose frequency must be that of the panel that it joins
 TableLayout = Literal["wide", "long"]
 
 
@@ -198,7 +199,8 @@ def join_panels(panels: Sequence["Panel"]) -> "Panel":
     symbols = [symbol for panel in panels for symbol in panel.symbols]
     if repeated := list(dict.fromkeys(symbol for symbol in symbols if symbols.count(symbol) > 1)):
         raise DataError(f"join: expected distinct symbols; got {summarize_names(repeated)} in two panels")
-    if len(frequencies := list(dict.fromkeys(panel.frequency for panel in panels))) > 1:
+    # few rows have no frequency: that of a spread of few prices may be another than that of its legs
+    if len(frequencies := list(dict.fromkeys(panel.frequency for panel in panels if len(panel) >= MIN_ROWS))) > 1:
         raise DataError(f"join: expected panels of one frequency; got {' and '.join(frequencies)} prices")
     dates: Dates = np.unique(np.concatenate([panel.dates for panel in panels]))
     ends = np.cumsum([0, *(len(panel.symbols) for panel in panels)])

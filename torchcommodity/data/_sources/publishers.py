@@ -113,8 +113,9 @@ def fred(
 
 
 def is_fred(record: Provenance) -> bool:
-    """Whether a column was downloaded by `fred`."""
-    return record.publisher == FRED_PUBLISHER and "/graph/fredgraph.csv?" in record.location
+    """Whether a column was downloaded by `fred`; a spread of such columns was not."""
+    is_series = f"id={record.series}" in record.location and "/graph/fredgraph.csv?" in record.location
+    return record.publisher == FRED_PUBLISHER and is_series
 
 
 def _fred_series(address: str, name: str, query: dict[str, str], http: Http) -> Panel:
