@@ -54,7 +54,7 @@ def price_after(last: Tensor, change: Tensor, scale: Tensor | None) -> Tensor:
     """The price after a change of ln y: P exp(change), or S sinh(asinh(P / S) + change).
 
     >>> price_after(torch.tensor([-3.0, 4.0]), torch.tensor([0.5, 0.5]), torch.tensor([2.0, torch.nan]))
-    tensor([-1.5038,  6.5949])
+    tensor([-1.5040,  6.5949])
     """
     log_price = last * change.exp()
     if scale is None:
@@ -66,8 +66,8 @@ def price_after(last: Tensor, change: Tensor, scale: Tensor | None) -> Tensor:
 def scale_change(last: Tensor, price: Tensor, scale: Tensor | None) -> Tensor:
     """The change of ln y from one price to another, the inverse of `price_after`; NaN where there is no y.
 
-    >>> scale_change(torch.tensor([-3.0]), torch.tensor([-1.5038]), torch.tensor([2.0]))
-    tensor([0.5000])
+    >>> scale_change(torch.tensor([-3.0]), torch.tensor([0.0]), torch.tensor([2.0]))
+    tensor([1.1948])
     """
     y = (positive_prices(x, scale) for x in (last, price))
     before, after = (torch.where((x > 0) & (x < torch.inf), x, torch.nan) for x in y)

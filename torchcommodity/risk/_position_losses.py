@@ -108,7 +108,7 @@ def price_losses(
     Example:
         >>> losses = price_losses(torch.tensor([-3.0, -2.0, 0.0, 1.5, 2.5]), (0.05, 0.10, 0.50, 0.90, 0.95))
         >>> [round(x.item(), 2) for x in losses]  # USD per barrel, say
-        [3.0, 4.44, 2.5, 3.94]
+        [3.0, 4.45, 2.5, 3.95]
     """
     return _losses(extend_tails(price_changes, levels), level)
 
