@@ -8,7 +8,7 @@ import pytest
 import torch
 from embedded_spreads import brent_wti, diesel_basis
 
-from torchcommodity import data, forecast, portfolio, risk, scenarios, scoreboard
+from torchcommodity import data, forecast, portfolio, report, risk, scenarios, scoreboard
 from torchcommodity.data import Panel
 from torchcommodity.forecast import Backtest, Forecaster
 from torchcommodity.models import HarLstmConfig
@@ -117,6 +117,14 @@ def test_backtest_of_a_spread_has_outcomes_and_quantiles_in_price_units(backtest
     assert (quantiles.diff(dim=-1) > 0).all()
     assert backtest.scores.rows[0].coverage90 == pytest.approx(0.9, abs=0.05)
     assert all(row.skill > 0 for row in backtest.scores.rows if row.model == "har-garch")
+
+
+def test_summary_of_a_spread_has_the_mean_skill_of_symbols(backtest: Backtest) -> None:
+    summary = forecast.summarize(backtest)
+    skills = {str(row.horizon): row.skill for row in backtest.scores.rows if row.model == "har-garch"}
+    assert summary.mean_skill == pytest.approx(skills)  # of one symbol
+    assert forecast.BacktestSummary.from_json(summary.to_json()).mean_skill == summary.mean_skill
+    assert "The mean of the symbols' skills is +" in report.describe_scores(summary)
 
 
 def test_backtest_of_a_spread_is_the_forecast_of_its_fits(backtest: Backtest, spread: Panel) -> None:

@@ -69,6 +69,7 @@ from torchcommodity.forecast._score import Score as Score
 from torchcommodity.forecast._score import Scores as Scores
 from torchcommodity.forecast._score import diebold_mariano as diebold_mariano
 from torchcommodity.forecast._score import score as score
+from torchcommodity.forecast._score import symbol_skills as symbol_skills
 from torchcommodity.forecast._simulation import Simulation as Simulation
 from torchcommodity.forecast._statistical import statistical as statistical
 from torchcommodity.forecast._summary import BacktestSummary as BacktestSummary
@@ -148,4 +149,5 @@ __all__ = [
     "statistical",
     "summarize",
     "symbol_roll_days",
+    "symbol_skills",
 ]

@@ -206,14 +206,10 @@ def score(backtest: Backtest, *, reference: str = "unconditional", model: str | 
         if name not in backtest.quantiles:
             raise ValueError(f"score: {argument} must be one of {', '.join(backtest.quantiles)}; got {name!r}")
     rows = []
-    levels = torch.tensor(backtest.levels, dtype=torch.double)
     for i, horizon in enumerate(backtest.horizons):
-        target = backtest.targets[:, i]
-        quantiles = {name: q[:, i] for name, q in backtest.quantiles.items()}
-        valid = torch.isfinite(target) & torch.stack([torch.isfinite(q).all(-1) for q in quantiles.values()]).all(0)
-        target = torch.where(valid, target, torch.nan)
+        target, loss = _losses(backtest, i)
+        quantiles, valid = {name: q[:, i] for name, q in backtest.quantiles.items()}, torch.isfinite(target)
         dates, overlap = int(valid.any(1).sum()), _overlap(backtest.origins, backtest.target_dates[:, i])
-        loss = {name: pinball(q, target, levels, reduction="none").mean(-1) for name, q in quantiles.items()}  # (T, N)
         for name, q in quantiles.items():
             mean = loss[name].nanmean().item()
             differences = (loss[model] - loss[name]).nanmean(1).numpy()
@@ -234,6 +230,37 @@ def score(backtest: Backtest, *, reference: str = "unconditional", model: str | 
                 )
             )
     return Scores(tuple(rows), str(backtest.origins[0]), str(backtest.origins[-1]))
+
+
+def symbol_skills(backtest: Backtest, reference: str = "unconditional") -> Tensor:  # (H, N)
+    """Skill of the tested model for each symbol alone, percent: losses of prices and of spreads have other scales.
+
+    Args:
+        backtest: quantiles and targets.
+        reference: model relative to which skill is measured; without it NaN.
+
+    Example:
+        >>> from torchcommodity import data, forecast
+        >>> wti = data.embedded(["WTI"]).between("2012-01-01", "2016-12-31")
+        >>> result = forecast.backtest(wti, first_year=2016)
+        >>> symbol_skills(result)[0, 0].item() == result.scores.rows[0].skill
+        True
+    """
+    skills = []
+    for i in range(len(backtest.horizons)):
+        target, loss = _losses(backtest, i)
+        before = loss[reference] if reference in loss else torch.full_like(target, torch.nan)
+        skills.append(100 * (1 - loss[backtest.model].nanmean(0) / before.nanmean(0)))
+    return torch.stack(skills)
+
+
+def _losses(backtest: Backtest, i: int) -> tuple[Tensor, dict[str, Tensor]]:  # (T, N) each
+    """Targets for which every model has a forecast, NaN elsewhere, and the pinball losses of the models."""
+    quantiles = {name: q[:, i] for name, q in backtest.quantiles.items()}
+    complete = torch.stack([torch.isfinite(q).all(-1) for q in quantiles.values()]).all(0)
+    target, levels = backtest.targets[:, i], torch.tensor(backtest.levels, dtype=torch.double)
+    target = torch.where(torch.isfinite(target) & complete, target, torch.nan)
+    return target, {name: pinball(q, target, levels, reduction="none").mean(-1) for name, q in quantiles.items()}
 
 
 def _overlap(origins: np.ndarray, target_dates: np.ndarray) -> int:  # (T,), (T, N)

@@ -1,14 +1,14 @@
 """Summary of a backtest for reports: scores, calibration, coverage of each symbol."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 import torch
 
 from torchcommodity.forecast._intervals import Coverage, count_independent, inside, level_index, main_interval
-from torchcommodity.forecast._score import Backtest, Score, score
+from torchcommodity.forecast._score import Backtest, Score, score, symbol_skills
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,8 @@ class BacktestSummary:
         coverage: symbol -> horizon in rows -> share of targets in the 90 % interval of `model`; NaN without one.
         fits: outcome of each training of the network, in words.
         interval_coverage: symbol -> horizon in rows -> coverage of the `main_interval`, with the size of the sample.
+        mean_skill: horizon in rows -> mean of the symbols' skills in percent, where spreads are among them: the pooled
+            loss adds changes of asinh(P / S) and log-returns. Otherwise empty.
     """
 
     model: str
@@ -39,6 +41,7 @@ class BacktestSummary:
     coverage: dict[str, dict[str, float]]
     fits: tuple[str, ...]
     interval_coverage: dict[str, dict[str, Coverage]]
+    mean_skill: dict[str, float] = field(default_factory=dict)
 
     @property
     def horizons(self) -> tuple[int, ...]:
@@ -94,6 +97,9 @@ def summarize(backtest: Backtest, excluded: tuple[str, ...] = ()) -> BacktestSum
         },
         fits=backtest.fits,
         interval_coverage=_interval_coverage(backtest),
+        mean_skill=dict(zip(map(str, backtest.horizons), symbol_skills(backtest).nanmean(1).tolist()))
+        if backtest.signed
+        else {},
     )
 
 

@@ -33,7 +33,7 @@ def describe_comparison(score: Score, model: str) -> str:
 
 
 def describe_scores(summary: BacktestSummary) -> str:
-    """Summarize all comparisons of a backtest in one sentence."""
+    """Summarize all comparisons of a backtest in one sentence, and the mean skill of symbols with spreads."""
     comparisons = [compare(score) for score in summary.scores if score.model != summary.model]
     better, worse = ([c.significant for c in comparisons if c and c.better is side] for side in (True, False))
     text = (
@@ -41,4 +41,8 @@ def describe_scores(summary: BacktestSummary) -> str:
         f"significant at 5 %) and the higher loss in {len(worse)} ({sum(worse)} significant)"
     )
     untested = comparisons.count(None)
-    return f"{text}; {untested} could not be tested." if untested else f"{text}."
+    text = f"{text}; {untested} could not be tested." if untested else f"{text}."
+    if not summary.mean_skill:
+        return text
+    skills = ", ".join(f"{skill:+.1f} % over {rows}" for rows, skill in summary.mean_skill.items())
+    return f"{text} The mean of the symbols' skills is {skills} rows."
