@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from torchcommodity.forecast import Forecaster
 from torchcommodity.models import HarGarch, HarGarchConfig
-from torchcommodity.optimize import Importance, importance, prune, prune_inputs, prune_rows
+from torchcommodity.optimize import Importance, correction_importance, importance, prune, prune_inputs, prune_rows
 from torchcommodity.training import ModelInputs
 
 Predict = Callable[[Forecaster], Tensor]
@@ -22,7 +22,7 @@ def test_importance_is_zero_for_unused_inputs_and_prune_inputs_removes_them(
     original = prune(forecaster, 0.0)
     with torch.no_grad():
         original.model.lstm.weight_ih_l0[:, [0, 7]] = 0
-    scores = importance(original, inputs, rows=40, windows=8)
+    scores = correction_importance(original, inputs, rows=40, windows=8)
     assert scores.features.sum() == pytest.approx(1)
     assert scores.rows.sum() == pytest.approx(1)
     assert scores.features[[0, 7]].sum() == 0
@@ -37,13 +37,13 @@ def test_importance_is_zero_for_unused_inputs_and_prune_inputs_removes_them(
 
 def test_importance_rejects_model_without_network(forecaster: Forecaster, inputs: ModelInputs) -> None:
     without_network = replace(forecaster, model=HarGarch(2, HarGarchConfig(forecaster.model.har.config)))
-    with pytest.raises(ValueError, match="importance: forecaster must have a HarLstm; got model='HarGarch'"):
-        importance(without_network, inputs)
+    with pytest.raises(ValueError, match="forecaster must have a HarLstm; got model='HarGarch'"):
+        correction_importance(without_network, inputs)
 
 
 @pytest.mark.parametrize("keep", [0.0, 1.5])
 def test_prune_rows_rejects_keep_out_of_range(forecaster: Forecaster, inputs: ModelInputs, keep: float) -> None:
-    scores = importance(forecaster, inputs, rows=20, windows=2)
+    scores = correction_importance(forecaster, inputs, rows=20, windows=2)
     with pytest.raises(ValueError, match=rf"prune: keep must be in \(0, 1\]; got {keep}"):
         prune_rows(forecaster, scores, keep=keep)
 
@@ -69,9 +69,11 @@ def test_importance_rejects_classes_and_other_axes_of_time() -> None:
         importance(nn.Linear(3, 2), [(torch.ones(1, 3), torch.zeros(1, 2))], nn.functional.mse_loss, time=-1)
 
 
-def test_importance_of_a_forecaster_takes_prices(forecaster: Forecaster) -> None:
-    with pytest.raises(TypeError, match="importance: the inputs of a Forecaster are prices"):
-        importance(forecaster, [torch.ones(1)])
+def test_importance_of_a_forecaster_shows_symbols_and_past_rows(forecaster: Forecaster, inputs: ModelInputs) -> None:
+    scores = importance(forecaster, inputs)
+    assert scores.features.shape == (2,)
+    assert scores.features.min() > 0.1
+    assert scores.rows[:63].sum() > scores.rows[63:126].sum()
 
 
 def test_prune_rows_and_prune_inputs_say_that_they_need_a_forecaster() -> None:

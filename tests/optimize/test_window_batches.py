@@ -43,6 +43,6 @@ def test_window_batches_prune_and_distill(batches: DataLoader[data.Window]) -> N
     model = Forecaster()
     sparse = optimize.prune(model, 0.5, method="gradient", batches=batches, loss_fn=loss_fn)
     assert optimize.sparsity(sparse).share == pytest.approx(0.5, abs=0.01)
-    assert optimize.importance(model, batches, loss_fn, rows=20).rows.shape == (20,)
+    assert optimize.importance(model, batches, loss_fn).rows.shape == (20,)
     result = optimize.distill(model, Forecaster(), batches, levels=LEVELS, epochs=1)
     assert len(result.losses) == 1

@@ -15,6 +15,7 @@ from torchcommodity.optimize._distill import Distillation as Distillation
 from torchcommodity.optimize._distill import distill as distill
 from torchcommodity.optimize._fine_tune import fine_tune as fine_tune
 from torchcommodity.optimize._importance import Importance as Importance
+from torchcommodity.optimize._importance import correction_importance as correction_importance
 from torchcommodity.optimize._importance import importance as importance
 from torchcommodity.optimize._importance import prune_inputs as prune_inputs
 from torchcommodity.optimize._importance import prune_rows as prune_rows
@@ -71,6 +72,7 @@ __all__ = [
     "benchmark_table",
     "channels_last",
     "compile",
+    "correction_importance",
     "distill",
     "fine_tune",
     "importance",

@@ -93,15 +93,10 @@ def batches_and_loss(
         levels = torch.tensor(model.levels, dtype=torch.double)
         default: Loss = lambda quantiles, target: pinball(quantiles.double(), target, levels)  # noqa: E731
         return list(price_windows(model, batches)), loss_fn or default
-    return batches, check_loss_batches(batches, loss_fn)
-
-
-def check_loss_batches(batches: object, loss_fn: Loss | None) -> Loss:
-    """Return the loss of the batches of a module, or raise if either is missing."""
     check_batches(batches, repeated=False)
     if loss_fn is None:
         raise_invalid(current_operation(), "batches need a loss_fn(output, target)", loss_fn=None)
-    return loss_fn
+    return batches, loss_fn
 
 
 def price_windows(forecaster: Forecaster, inputs: ModelInputs) -> Iterator[tuple[object, Tensor]]:

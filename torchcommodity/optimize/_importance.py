@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from torchcommodity.forecast import Forecaster
 from torchcommodity.models import HarLstm, build_model
 from torchcommodity.opkit.arguments import check_integer, check_number, current_operation, operation, raise_invalid
-from torchcommodity.optimize._batches import batch_loss, check_loss_batches, split_batch
+from torchcommodity.optimize._batches import batch_loss, batches_and_loss, split_batch
 from torchcommodity.optimize._calls import Loss
-from torchcommodity.optimize._module import copy_module, is_sequence
+from torchcommodity.optimize._module import copy_module, is_sequence, threads_of
 from torchcommodity.training import ModelInputs, check_no_extra_terms, one_thread
 
 
@@ -24,40 +24,33 @@ class Importance(NamedTuple):
 
 
 @operation("importance")
-@one_thread()
 def importance(
     model: nn.Module | Forecaster,
     batches: Iterable[object] | ModelInputs,
     loss_fn: Loss | None = None,
     *,
     time: int = -2,
-    rows: int = 252,
-    windows: int = 64,
 ) -> Importance:
     """Gradient-based importance of a model's inputs: which features matter, and how far back in time.
 
-        module:      I[k, f] = mean over batches and series of  |x[t-k, f]  dL / d x[t-k, f]|
-        forecaster:  I[k, f] = mean over windows and symbols of  sum_h |x[t-k, f]  d correction_h[t] / d x[t-k, f]|
+        I[k, f] = mean over batches and series of  |x[t-k, f]  dL / d x[t-k, f]|
 
-    with the loss L of a batch, or over the horizons h that the network corrects: the first-order change if the input
-    is set to zero. NaN inputs do not count.
+    with the loss L of a batch: the first-order change if the input is set to zero. NaN inputs do not count.
 
     Args:
-        model: a module whose input is a panel (..., T, F), or a forecaster whose model is a `HarLstm`.
-        batches: of a module (inputs, target), see `prune`; of a forecaster the prices on which it is evaluated.
-        loss_fn: of a module: loss_fn(output, target), a scalar.
-        time: of a module: axis of time in its input, negative; features are on the last one.
-        rows: R of a forecaster: rows of a window. Of a module R is T.
-        windows: of a forecaster: number of windows, evenly spaced over the rows after the warm-up.
+        model: a module whose first input is a panel (..., T, F), or a forecaster.
+        batches: (inputs, target), see `prune`; or the prices of a forecaster, of which 16 windows are taken: features
+            are symbols.
+        loss_fn: loss_fn(output, target), a scalar; for prices the pinball loss.
+        time: axis of time in the input, negative; features are on the last one.
 
     Returns:
         An Importance.
 
     Raises:
-        TypeError: the input of a module is not a floating-point Tensor, or the batches are not those of the model.
+        TypeError: the first input is not a floating-point Tensor, or batches are not an iterable of batches.
         ValueError: a loss is not a finite scalar with a gradient, batches differ in shape, or time is not an axis
-            before the last; of a forecaster: the model is not a HarLstm, corrects no horizon, or there are too few
-            rows.
+            before the last.
 
     References:
         Molchanov, Mallya, Tyree, Frosio, Kautz (2019). Importance estimation for neural network pruning. CVPR.
@@ -74,14 +67,10 @@ def importance(
         >>> scores.features.shape, int(scores.rows.argmax())
         (torch.Size([3]), 0)
     """
-    if isinstance(model, Forecaster):
-        if not isinstance(batches, ModelInputs):
-            rule = "the inputs of a Forecaster are prices: batches must be ModelInputs, see model_inputs()"
-            raise_invalid("importance", rule, TypeError, batches=type(batches).__name__)
-        return _forecaster_importance(model, batches, rows, windows)
-    loss_fn = check_loss_batches(batches, loss_fn)
+    batches, loss_fn = batches_and_loss(model, batches, loss_fn)
     module = copy_module(model).eval().requires_grad_(False)
-    totals = [_input_gradient(module, batch, loss_fn, time) for batch in batches]  # (T, F) each
+    with threads_of(model):
+        totals = [_input_gradient(module, batch, loss_fn, time) for batch in batches]  # (T, F) each
     if not totals or len({x.shape for x in totals}) > 1:
         rule = "there must be batches, and their inputs must have the same (T, F)"
         raise_invalid("importance", rule, shapes=sorted({tuple(x.shape) for x in totals}))
@@ -118,15 +107,37 @@ def _first_input(inputs: object) -> tuple[object, Callable[[Tensor], object]]:
     return inputs, lambda x: x
 
 
-def _forecaster_importance(forecaster: Forecaster, inputs: ModelInputs, rows: int, windows: int) -> Importance:
-    """Importance of the features and past rows of a HarLstm for its correction."""
-    check_integer("importance", 1, rows=rows, windows=windows)
+@operation("correction_importance")
+@one_thread()
+def correction_importance(
+    forecaster: Forecaster, inputs: ModelInputs, *, rows: int = 252, windows: int = 64
+) -> Importance:
+    """Importance of the features and past rows of a `HarLstm` for its correction of the scale.
+
+        I[k, f] = mean over windows and symbols of  sum_h |x[t-k, f]  d correction_h[t] / d x[t-k, f]|
+
+    over the horizons h that the network corrects.
+
+    Args:
+        forecaster: forecaster whose model is a `HarLstm`.
+        inputs: prices on which it is evaluated.
+        rows: R, rows of a window.
+        windows: number of windows, evenly spaced over the rows after the warm-up.
+
+    Returns:
+        An Importance, for `prune_inputs` and `prune_rows`.
+
+    Raises:
+        TypeError: another argument than a forecaster.
+        ValueError: the model is not a HarLstm or corrects no horizon, or there are too few rows.
+    """
+    check_integer("correction_importance", 1, rows=rows, windows=windows)
     model = require_har_lstm(forecaster)
     min_rows = model.har.config.warmup + rows
     corrected = torch.nonzero(model.har.shrink).flatten().tolist()
     if len(inputs.prices) < min_rows or not corrected:
         raise ValueError(
-            f"importance: inputs must have at least {min_rows} rows and the network must correct a horizon; "
+            f"correction_importance: inputs must have at least {min_rows} rows and the network must correct a horizon; "
             f"got {len(inputs.prices)} rows and {len(corrected)} corrected horizons"
         )
     with torch.no_grad():
@@ -148,7 +159,7 @@ def prune_inputs(forecaster: Forecaster, scores: Importance, keep: float = 0.99)
 
     Args:
         forecaster: forecaster whose model is a `HarLstm`.
-        scores: result of `importance`.
+        scores: result of `correction_importance`.
         keep: share of the total importance of the remaining inputs, in (0, 1].
 
     Returns:
@@ -175,7 +186,7 @@ def prune_rows(forecaster: Forecaster, scores: Importance, keep: float = 0.99) -
 
     Args:
         forecaster: forecaster whose model is a `HarLstm`.
-        scores: result of `importance`.
+        scores: result of `correction_importance`.
         keep: share of the total importance of the remaining rows, in (0, 1].
 
     Returns:

@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any, TypeGuard, TypeVar, cast
 
@@ -15,6 +15,7 @@ from torch.nn.utils.rnn import PackedSequence
 from torchcommodity.forecast import Forecaster
 from torchcommodity.models import HarNetwork
 from torchcommodity.opkit.arguments import current_operation, raise_invalid
+from torchcommodity.training import one_thread
 
 Model = TypeVar("Model", bound=nn.Module | Forecaster)
 
@@ -72,6 +73,11 @@ def with_module(model: Model, module: nn.Module) -> Model:
     """Return the module in place of a module, or a forecaster with it in place of a forecaster."""
     changed = replace(model, model=cast(HarNetwork, module)) if isinstance(model, Forecaster) else module
     return cast(Model, changed)
+
+
+def threads_of(model: nn.Module | Forecaster) -> AbstractContextManager[object]:
+    """One CPU thread for a forecaster, as it forecasts."""
+    return one_thread() if isinstance(model, Forecaster) else nullcontext()
 
 
 def call(module: nn.Module, inputs: object) -> object:

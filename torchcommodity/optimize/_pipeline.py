@@ -13,7 +13,7 @@ from torchcommodity.optimize._benchmark_inputs import BatchInputs
 from torchcommodity.optimize._compile.compile import compile
 from torchcommodity.optimize._distill import distill
 from torchcommodity.optimize._fine_tune import fine_tune
-from torchcommodity.optimize._importance import importance, prune_inputs, prune_rows, require_har_lstm
+from torchcommodity.optimize._importance import correction_importance, prune_inputs, prune_rows, require_har_lstm
 from torchcommodity.optimize._mixed_precision import mixed_precision
 from torchcommodity.optimize._prune import prune
 from torchcommodity.optimize._prune_units import prune_units
@@ -86,7 +86,7 @@ def pipeline(
         ValueError: the model is not a HarLstm.
     """
     hidden = require_har_lstm(forecaster).config.hidden
-    scores = importance(forecaster, inputs)
+    scores = correction_importance(forecaster, inputs)
     defaults = TrainConfig.for_frequency(forecaster.frequency)
     training, tuning = (replace(config or x, device=device) for x in (defaults, replace(defaults, epochs=3)))
 
@@ -113,7 +113,7 @@ def pipeline(
         variants[name] = apply()
     student = variants["distilled"].forecaster
     if student.model.har.shrink.any():
-        student = prune_rows(student, importance(student, inputs))
+        student = prune_rows(student, correction_importance(student, inputs))
     small = quantize(student)
     variants[COMBINED] = _compiled(small, example) if compiled else _eager(small)
     # the econometric part without a network: a lower bound on the time of eager variants

@@ -128,6 +128,7 @@ def _groups(module: nn.Module, layers: Sequence[str] | None, example: object) ->
     if any(isinstance(layer, Har) for layer in module.children()):
         names = ", ".join(model.__name__ for model in ONE_RECURRENCE)
         rule = f"the head of a forecaster must read one recurrent layer and nothing else ({names})"
+        rule += '; method="zero" keeps the sizes of any other'
         raise_invalid("prune_units", rule, model=type(module).__name__)
     if example is None:
         raise_invalid("prune_units", "a module needs example, inputs with which it is traced", example=None)

@@ -1,7 +1,6 @@
 """`compile`: torch.compile, with what it changes: time, values, graph breaks, recompilations."""
 
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import nullcontext
 from itertools import islice
 from typing import Literal
 
@@ -14,10 +13,9 @@ from torchcommodity.optimize._batches import check_iterable, raise_empty
 from torchcommodity.optimize._calls import Loss
 from torchcommodity.optimize._compile.comparison import Comparison
 from torchcommodity.optimize._compile.result import CompileResult
-from torchcommodity.optimize._module import module_of
+from torchcommodity.optimize._module import module_of, threads_of
 from torchcommodity.optimize._speedup import speedup
 from torchcommodity.optimize._steps import device_of, restored, to_device
-from torchcommodity.training import one_thread
 
 Mode = Literal["default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"]
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
@@ -78,8 +76,7 @@ def compile(
     if not examples:
         raise_empty()
     notes = [f"only the first {MOST} batches were run"] if any(True for _ in iterator) else []
-    threads = one_thread() if isinstance(model, Forecaster) else nullcontext()
-    with threads, restored(module, None, training=loss_fn is not None):
+    with threads_of(model), restored(module, None, training=loss_fn is not None):
         comparison = Comparison(module, loss_fn)
         comparison.examine(examples[0])
         torch.compiler.reset()  # else code of an earlier compilation of this class is reused, whatever its settings

@@ -1,7 +1,6 @@
 """`profile`: run the steps under torch.profiler, and sum what it recorded."""
 
 from collections.abc import Iterable
-from contextlib import nullcontext
 from pathlib import Path
 
 import torch
@@ -10,14 +9,13 @@ from torch import nn
 from torchcommodity.forecast import Forecaster
 from torchcommodity.opkit.arguments import check_integer, operation, raise_invalid
 from torchcommodity.optimize._calls import Loss
-from torchcommodity.optimize._module import module_to_run
+from torchcommodity.optimize._module import module_to_run, threads_of
 from torchcommodity.optimize._profile.measure import measure
 from torchcommodity.optimize._profile.result import Profile
 from torchcommodity.optimize._profile.stacks import locations, record_stacks, write_stacks, write_trace
 from torchcommodity.optimize._profile.step import BatchSource, ProfiledStep
 from torchcommodity.optimize._profile.summarize import summarize
 from torchcommodity.optimize._steps import restored
-from torchcommodity.training import one_thread
 
 PathLike = str | Path
 
@@ -85,8 +83,7 @@ def profile(
         raise_invalid("profile", "the folder of trace and stacks must exist", path=str(missing[0]))
     if folders := [path for path in files if Path(path).is_dir()]:
         raise_invalid("profile", "trace and stacks must be files, not folders", path=str(folders[0]))
-    threads = one_thread() if isinstance(model, Forecaster) else nullcontext()
-    with threads, restored(module, optimizer, training=loss_fn is not None):
+    with threads_of(model), restored(module, optimizer, training=loss_fn is not None):
         run = ProfiledStep(module, loss_fn, optimizer)
         measurement = measure(run, BatchSource(batches), steps, warmup, wait)
         events = record_stacks(run, measurement.batch) if stacks else []
