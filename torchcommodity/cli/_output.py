@@ -34,7 +34,7 @@ def console(quiet: bool = False) -> Console:
 def plain(text: str) -> str:
     """Text as rich prints it unchanged: no markup, and characters that a terminal would obey are escaped."""
     if not text.isprintable():
-        from torchcommodity.data import printable  # imports torch
+        from torchcommodity.data import printable
 
         text = printable(text)
     return escape(text)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from torchcommodity.data._core.errors import DataError as DataError
     from torchcommodity.data._core.errors import DataWarning as DataWarning
     from torchcommodity.data._core.errors import Finding as Finding
+    from torchcommodity.data._core.errors import printable as printable
     from torchcommodity.data._core.errors import summarize_findings as summarize_findings
     from torchcommodity.data._core.errors import summarize_names as summarize_names
     from torchcommodity.data._core.horizons import Horizon as Horizon
@@ -59,7 +60,6 @@ if TYPE_CHECKING:
     from torchcommodity.data._core.provenance import check_not_synthetic as check_not_synthetic
     from torchcommodity.data._core.provenance import equity_indices as equity_indices
     from torchcommodity.data._core.provenance import is_synthetic as is_synthetic
-    from torchcommodity.data._core.provenance import printable as printable
     from torchcommodity.data._core.provenance import symbol_problem as symbol_problem
     from torchcommodity.data._core.provenance import synthetic_symbol as synthetic_symbol
     from torchcommodity.data._core.provenance import utc_now as utc_now
@@ -159,7 +159,15 @@ _MODULES = {
     "_core.contracts": ["CONTRACTS", "Contract", "business_calendar", "find_product", "get_contract"],
     "_core.curve": ["Curve"],
     "_core.date_checks": ["check_daily", "check_frequency", "check_not_future"],
-    "_core.errors": ["DataError", "DataWarning", "Finding", "TREATMENTS", "summarize_findings", "summarize_names"],
+    "_core.errors": [
+        "DataError",
+        "DataWarning",
+        "Finding",
+        "TREATMENTS",
+        "printable",
+        "summarize_findings",
+        "summarize_names",
+    ],
     "_core.horizons": ["Horizon", "horizon_code", "horizon_index", "horizon_name", "horizon_rows"],
     "_core.panel": ["Panel"],
     "_core.panel_fields": ["MIN_RANGE_SHARE", "bar_columns", "range_findings", "range_share", "usable_ranges"],
@@ -172,7 +180,6 @@ _MODULES = {
         "check_not_synthetic",
         "equity_indices",
         "is_synthetic",
-        "printable",
         "symbol_problem",
         "synthetic_symbol",
         "utc_now",

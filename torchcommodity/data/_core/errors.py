@@ -235,3 +235,12 @@ def summarize_names(names: Iterable[str], limit: int = MAX_LISTED) -> str:
     names = list(names)
     more = f" and {len(names) - limit:,} more" if len(names) > limit else ""
     return ", ".join(names[:limit]) + more
+
+
+def printable(text: str) -> str:
+    r"""One line of text that no terminal, log or bidirectional layout interprets: other characters are escaped.
+
+    >>> printable("prices\n\x1b[31m.csv"), printable("Öl, 原油")
+    ('prices\\n\\x1b[31m.csv', 'Öl, 原油')
+    """
+    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

@@ -194,15 +194,6 @@ def text_problem(text: object) -> str:
     return f"of at most {MAX_TEXT} characters" if len(text) > MAX_TEXT else ""
 
 
-def printable(text: str) -> str:
-    r"""One line of text that no terminal, log or bidirectional layout interprets: other characters are escaped.
-
-    >>> printable("prices\n\x1b[31m.csv"), printable("Öl, 原油")
-    ('prices\\n\\x1b[31m.csv', 'Öl, 原油')
-    """
-    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
-
-
 def equity_indices(symbols: Iterable[str]) -> tuple[str, ...]:
     """The symbols that are named like equity indices, whatever their case and punctuation.
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from torchcommodity._extras import extra
-from torchcommodity.data._core.errors import DataError, Finding, make_finding
-from torchcommodity.data._core.provenance import printable, utc_now
+from torchcommodity.data._core.errors import DataError, Finding, make_finding, printable
+from torchcommodity.data._core.provenance import utc_now
 from torchcommodity.data._sources.files import parse_table_name
 from torchcommodity.data._sources.locations import is_remote, list_objects, local_copy, public_address
 from torchcommodity.data._sources.tables.delimited import read_delimited

@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 
 from torchcommodity.data._core.calendar import calendar_years
-from torchcommodity.data._core.errors import DataError, Finding, summarize_names
+from torchcommodity.data._core.errors import DataError, Finding, printable, summarize_names
 from torchcommodity.data._core.prices import Array, expected_range, overflows
-from torchcommodity.data._core.provenance import NOT_STATED, printable
+from torchcommodity.data._core.provenance import NOT_STATED
 from torchcommodity.data._sources.columns.dates import FIRST_YEAR, LAST_YEAR, Style, find_style, parse_dates
 from torchcommodity.data._sources.columns.numbers import (
     MISSING,
