@@ -86,6 +86,15 @@ def test_zero_is_a_price_of_a_spread() -> None:
     assert har(prices).returns[0, 350].isnan()
 
 
+def test_returns_of_a_spread_are_capped_at_a_quarter_whatever_the_frequency() -> None:
+    prices = 50 + spread_prices()[:30].expand(-1, 2).clone()
+    prices[20] *= 4
+    har = Har(2, HarConfig.for_frequency("monthly"))
+    har.set_price_scale(SCALE)
+    assert har.clip(torch.tensor([0.6, 0.6], dtype=torch.double)).tolist() == [0.25, 0.6]
+    assert har(prices[None]).returns[0, 20].tolist() == [0.25, 1.0]
+
+
 def test_nearby_spreads_of_any_sign_give_the_change_at_a_roll() -> None:
     price, curve = torch.tensor([[-1.5]]), torch.tensor([[[-1.4, -0.6, 0.2]]])  # (T, N), (T, N, C)
     scaled = scale_inputs(ModelInputs(price, curve=curve), torch.tensor([8.0]))

@@ -256,10 +256,8 @@ def panel_inputs(metadata: Metadata, panel: Panel) -> tuple[Tensor, Tensor]:  # 
 
 def artifact_findings(metadata: Metadata, panel: Panel) -> tuple[Finding, ...]:
     """Findings of an aligned panel, with what is unlike the training prices, as those of `Forecaster.predict`."""
-    findings = list(panel.findings)
-    if metadata.location is not None:
-        settings = metadata.price_scale, metadata.location.config.cap
-        findings = signed_price_findings(findings, panel.values.plain(), metadata.symbols, *settings)
+    prices = panel.values.plain()
+    findings = signed_price_findings(panel.findings, prices, metadata.symbols, metadata.price_scale)
     unlike = compare_with_training(panel, metadata.training_prices, metadata.signed)
     return (*findings, *unlike, *input_findings(panel, metadata.ranges))
 

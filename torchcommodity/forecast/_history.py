@@ -26,7 +26,7 @@ from torchcommodity.data import (
     summarize_names,
     usable_ranges,
 )
-from torchcommodity.models import CURVE_AGE, RELATION_RULES, positive_prices
+from torchcommodity.models import CURVE_AGE, LARGEST_CHANGE, RELATION_RULES, positive_prices
 from torchcommodity.opkit import MetadataTensor
 from torchcommodity.opkit.arguments import current_operation, operation
 from torchcommodity.training import panel_bars, reference_prices
@@ -164,7 +164,7 @@ def input_findings(panel: Panel, ranges: Sequence[str] = ()) -> list[Finding]:
 
 
 def signed_price_findings(
-    findings: Iterable[Finding], prices: Tensor, symbols: Sequence[str], scale: Tensor | None, cap: float
+    findings: Iterable[Finding], prices: Tensor, symbols: Sequence[str], scale: Tensor | None
 ) -> list[Finding]:
     """Findings as `data.signed_findings` leaves them, and one for each symbol of which many recent changes are capped.
 
@@ -173,7 +173,6 @@ def signed_price_findings(
         prices: (T, N).
         symbols: their N names.
         scale: (N,) S, NaN = log; None: all are logs.
-        cap: largest size of a change of asinh(P / S) in the variances, see `models.HarConfig`.
     """
     if scale is None:
         return list(findings)
@@ -183,9 +182,9 @@ def signed_price_findings(
     for n, symbol, _ in signed:
         own = log[:, n]
         changes = own[own.isfinite()].diff()[-CAPPED_ROWS:]
-        count = int((changes.abs() >= cap).sum())
+        count = int((changes.abs() >= LARGEST_CHANGE).sum())
         if count > CAPPED_SHARE * len(changes):
-            value = f"{count} of the last {len(changes)} are larger than {cap:g} S, or a jump of that size"
+            value = f"{count} of the last {len(changes)} are larger than {LARGEST_CHANGE:g} S, or a jump of that size"
             changed.append(Finding(kind, symbol, "", 0, value, TREATMENTS[kind]))
     return changed
 

@@ -43,6 +43,7 @@ from torchcommodity.models._momentum import Momentum as Momentum
 from torchcommodity.models._portfolio_lstm import PortfolioInputs as PortfolioInputs
 from torchcommodity.models._portfolio_lstm import PortfolioLstm as PortfolioLstm
 from torchcommodity.models._portfolio_lstm import PortfolioLstmConfig as PortfolioLstmConfig
+from torchcommodity.models._price_scale import LARGEST_CHANGE as LARGEST_CHANGE
 from torchcommodity.models._price_scale import fit_price_scale as fit_price_scale
 from torchcommodity.models._price_scale import positive_prices as positive_prices
 from torchcommodity.models._price_scale import price_after as price_after
@@ -64,6 +65,7 @@ from torchcommodity.models._scenario_gan import ScenarioGenerator as ScenarioGen
 
 __all__ = [
     "CURVE_AGE",
+    "LARGEST_CHANGE",
     "MODELS",
     "RELATION_RULES",
     "Basis",

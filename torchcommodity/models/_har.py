@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torchcommodity.models._har_config import HarConfig
 from torchcommodity.models._inputs import ModelInputs, check_inputs
 from torchcommodity.models._location import Location
-from torchcommodity.models._price_scale import scale_inputs
+from torchcommodity.models._price_scale import LARGEST_CHANGE, scale_inputs
 from torchcommodity.models._ranges import range_shocks
 from torchcommodity.models._returns import OwnRows, last_innovations, own_rows, return_paths
 from torchcommodity.models._rolls import GapPriors, curve_shift, list_rolls, rolls_ahead, rolls_passed, tail
@@ -211,7 +211,15 @@ class Har(nn.Module):
     def returns(self, prices: Tensor, past: Past | None = None) -> Tensor:  # (B, T, N) -> (B, T, N)
         """Log-returns, clipped to +-cap; for variances and features only."""
         returns: Tensor = (past or Past()).call("returns", log_returns, prices)
-        return returns.clamp(-self.config.cap, self.config.cap)
+        return self.clip(returns)
+
+    def clip(self, returns: Tensor) -> Tensor:  # (..., N)
+        """Returns within +-cap, or within 0.25 for symbols with a price scale, whose returns are in units of it."""
+        if self.scale is None:
+            return returns.clamp(-self.config.cap, self.config.cap)
+        largest = torch.full_like(self.scale, LARGEST_CHANGE)
+        cap = torch.where(self.scale.isnan(), self.config.cap, largest).to(returns)
+        return returns.clamp(-cap, cap)
 
     def adjust_rolls(
         self, inputs: ModelInputs, *, last_rows: int | None = None, past: Past | None = None

@@ -14,7 +14,8 @@ from torch import Tensor
 
 from torchcommodity.models._inputs import ModelInputs
 
-MEAN_CHANGES = 25.0  # of S: an usual change of asinh(P / S) is 4 %, or less, and a cap of 0.25 is six of them
+MEAN_CHANGES = 25.0  # of S: a usual change of asinh(P / S) is 0.04 or less, in rows of any frequency
+LARGEST_CHANGE = 0.25  # of asinh(P / S) in variances and features, six usual ones: in place of `HarConfig.cap`
 
 
 def fit_price_scale(prices: Tensor, signed: Tensor) -> Tensor | None:  # (T, N), (N,) bool -> (N,)

@@ -202,14 +202,14 @@ def filtered_paths(
     step of its row, not to the volatility of later ones.
     """
     omega, alpha, beta = har.garch_parameters()
-    variance, correlation, cap = history.variance, history.correlation, har.config.cap
+    variance, correlation = history.variance, history.correlation
     path = []
     for gap, row in zip(steps(history.gap_variance[:rows]), row_numbers):
         shocks = history.shocks[row]  # (P, N)
         if correlation is not None:
             shocks, correlation = correlation.correlate(shocks)
         path.append(((variance + gap).sqrt() * shocks).T)
-        step = (variance.sqrt() * shocks).clamp(-cap, cap)
+        step = har.clip(variance.sqrt() * shocks)
         variance = omega + alpha * step.square() + beta * variance
     return torch.stack(path, 1).cumsum_(1)
 

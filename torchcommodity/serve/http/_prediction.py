@@ -38,10 +38,8 @@ def window_findings(metadata: Metadata, window: PriceWindow) -> tuple[Finding, .
         training=metadata.training_prices,
         signed=metadata.signed,
     )
-    if metadata.location is not None:
-        settings = metadata.price_scale, metadata.location.config.cap
-        own_prices = torch.from_numpy(window.prices[:, :N])
-        findings = (*signed_price_findings(findings, own_prices, metadata.symbols, *settings),)
+    own_prices = torch.from_numpy(window.prices[:, :N])
+    findings = (*signed_price_findings(findings, own_prices, metadata.symbols, metadata.price_scale),)
     if metadata.references:
         references = torch.from_numpy(window.prices[:, N : N + len(metadata.references)])
         findings += (*ended_references(references, metadata.references, str(dates[-1]), frequency),)
