@@ -28,8 +28,8 @@ DEVICES = "cpu, cuda, cuda:1, mps, or auto: a GPU if there is one"
 
 
 def check_model(name: str | None) -> str | None:
-    """Reject an unknown model and suggest the closest one."""
-    if name is None or name in MODELS:
+    """Reject an unknown model and suggest the closest one; an import path is looked up when it is needed."""
+    if name is None or name in MODELS or ":" in name:
         return name
     matches = get_close_matches(name, MODELS, n=1)
     hint = f"did you mean {matches[0]!r}?" if matches else f"expected one of {', '.join(MODELS)}"

@@ -1,6 +1,7 @@
 """Graph of a forecaster from raw prices and dates to quantiles."""
 
 import copy
+import warnings
 
 import torch
 from torch import Tensor, nn
@@ -88,5 +89,8 @@ def _freeze_constraints(model: nn.Module) -> nn.Module:
 def trace(graph: RawPriceForecaster, min_rows: int) -> torch.export.ExportedProgram:
     """Graph of ATen and `commodity` operators, for any batch size and at least `min_rows` rows."""
     dynamic = {0: torch.export.Dim("B", min=1), 1: torch.export.Dim("T", min=min_rows)}
-    with torch.no_grad():
+    # a distribution of torch turns gradients on: in a graph without them that would be one more operator
+    with torch.set_grad_enabled(graph.model.lookback is not None), warnings.catch_warnings():
+        # torch's recurrent layers list their weights once more, which its exporter takes for a change of the model
+        warnings.filterwarnings("ignore", r"(?s).*_flat_weights", UserWarning)
         return torch.export.export(graph, graph.sample_inputs(2, min_rows + 1), dynamic_shapes=(dynamic, dynamic))

@@ -1,8 +1,9 @@
 """Allowlist for the graph of a pt2 file: the operators that `export` writes, numbers and names.
 
 `torch.export.load` looks up any torch function that the file names, evaluates its size expressions as Python, and
-unpickles. The graph is therefore checked before torch reads it. The operators are those of the graphs of all models;
-none writes to a tensor or a file, returns uninitialized memory, or trusts an index.
+unpickles. The graph is therefore checked before torch reads it. The operators are those of the graphs of all models,
+and of the usual layers of other networks; none writes to a tensor or a file, returns uninitialized memory, or trusts an
+index.
 """
 
 import math
@@ -32,6 +33,22 @@ ATEN = [
     "transpose.int", "tril.default", "unbind.int", "unflatten.int", "unsqueeze.default", "view.default", "where.Scalar",
     "where.ScalarOther", "where.ScalarSelf", "where.self", "zeros_like.default",
 ]  # fmt: skip
+NETWORKS = [  # of the usual layers of other networks
+    "acos.default", "adaptive_avg_pool1d.default", "add.Scalar", "addmm.default", "argmax.default",
+    "argmin.default", "asin.default", "asinh.default", "atan.default", "atan2.default", "avg_pool1d.default",
+    "batch_norm.default", "bmm.default", "ceil.default", "chunk.default", "conv2d.default", "cosh.default",
+    "div.Scalar", "elu.default", "eq.Scalar", "erf.default", "erfinv.default", "full.default", "ge.Tensor",
+    "gelu.default", "group_norm.default", "gru.input", "hardtanh.default", "layer_norm.default", "le.Tensor",
+    "leaky_relu.default", "log2.default", "log_softmax.int", "logical_and.default", "logical_not.default",
+    "logical_or.default", "logsumexp.default", "lstm.input", "lt.Tensor", "max.default", "max.dim",
+    "max_pool1d.default", "mean.default", "mean.dim", "min.default", "min.dim", "mish.default", "mm.default",
+    "mul.Scalar", "native_layer_norm.default", "ones.default", "permute.default", "pow.Tensor_Scalar",
+    "prod.dim_int", "remainder.Tensor", "repeat.default", "repeat_interleave.self_int", "rms_norm.default",
+    "rnn_relu.input", "rnn_tanh.input", "round.default", "selu.default", "sign.default", "silu.default",
+    "sinh.default", "softmax.int", "sort.default", "special_ndtr.default", "special_ndtri.default", "split.sizes",
+    "squeeze.default", "squeeze.dims", "std.correction", "std.dim", "sub.Scalar", "sum.default", "t.default",
+    "tan.default", "to.other", "topk.default", "triu.default", "var.correction", "var.dim", "zeros.default",
+]  # fmt: skip
 COMMODITY = [
     "correlation_regime", "ewm_mean", "garch_variance", "linear_recurrence", "lltm", "lstm", "rolling_correlation",
     "seasonal_decompose", "series_program", "technical_indicators",
@@ -39,7 +56,7 @@ COMMODITY = [
 SIZES = ("_operator.add", "_operator.mul", "_operator.neg", "_operator.sub")  # arithmetic of sizes
 OPERATORS = frozenset(
     [
-        *(f"torch.ops.aten.{name}" for name in ATEN),
+        *(f"torch.ops.aten.{name}" for name in (*ATEN, *NETWORKS)),
         *(f"torch.ops.commodity.{name}.default" for name in COMMODITY),
         *SIZES,
     ]
@@ -50,7 +67,7 @@ IN_PLACE = {  # of tensors that nothing else reads
     torch.ops.aten.scatter_add_.default: torch.ops.aten.scatter_add.default,
 }
 MAX_SIZE = 10**7  # of a literal size: a graph makes no larger tensor than its inputs ask for
-SIZED = re.compile(r"torch\.ops\.aten\.(new_|arange|eye|expand|pad|unflatten)\S*|_operator\.\w+")
+SIZED = re.compile(r"torch\.ops\.aten\.(new_|arange|eye|expand|full|ones|pad|repeat|unflatten|zeros)\S*|_operator\.\w+")
 NAME = re.compile(r"-?[\w.+]*")  # also numbers such as -Infinity
 SIZE = re.compile(  # numbers, size symbols and a few functions; cannot be code without dots and other names
     r"'?[su]\d+'?|\d+|Symbol|Integer|Add|Mul|Max|Min|Mod|FloorDiv|PythonMod|(positive|integer)=True|[\s+\-*(),]"

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import date
@@ -23,6 +24,7 @@ from torchcommodity.models import MODELS, Bounds, Increasing, IncreasingInts, ch
 from torchcommodity.opkit.arguments import operation
 from torchcommodity.training import check_no_extra_terms
 
+IMPORT_PATH = re.compile(r"[\w.-]{1,200}:[\w.<>]{1,200}")  # of a network of its author's own
 MAX_ROWS, MAX_COLUMNS = 25_000, 100_000  # a century of trading days; limits of what a file may ask for
 FORMATS: tuple[ArtifactFormat, ...] = get_args(ArtifactFormat)
 
@@ -205,7 +207,8 @@ def check_metadata(metadata: Metadata) -> None:
         f"columns: different names, at most {MAX_COLUMNS}": len(m.columns) == len(set(m.columns)) <= MAX_COLUMNS,
         "levels: below 1": m.levels[-1] < 1,
         f"horizons: at most {MAX_ROWS} rows": m.horizons[-1] <= MAX_ROWS,
-        f"model: one of {', '.join(MODELS)}": m.model in MODELS,
+        f"model: one of {', '.join(MODELS)}, or an import path": m.model in MODELS
+        or bool(IMPORT_PATH.fullmatch(m.model)),
         "frequency: daily with contracts": m.frequency == "daily" or not any(m.contracts),
         "curve_of: none, or one for each symbol": len(m.curve_of) in (0, len(m.symbols)),
         "scale: none, or a positive number or null for each symbol": len(m.scale) in (0, len(m.symbols))

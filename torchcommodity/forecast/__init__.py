@@ -22,11 +22,11 @@ from torchcommodity.forecast._correlation import pairs_by_strength as pairs_by_s
 from torchcommodity.forecast._fan_chart import Fan as Fan
 from torchcommodity.forecast._fan_chart import interpolate_quantiles as interpolate_quantiles
 from torchcommodity.forecast._fit import fit as fit
+from torchcommodity.forecast._fit import predict as predict
 from torchcommodity.forecast._forecast import Forecast as Forecast
 from torchcommodity.forecast._forecast import fan_chart as fan_chart
 from torchcommodity.forecast._forecast import make_fan as make_fan
 from torchcommodity.forecast._forecaster import Forecaster as Forecaster
-from torchcommodity.forecast._forecaster import predict as predict
 from torchcommodity.forecast._forecaster_file import COEFFICIENTS as COEFFICIENTS
 from torchcommodity.forecast._forecaster_file import PAIRS as PAIRS
 from torchcommodity.forecast._forecaster_file import ROWS as ROWS

@@ -56,6 +56,7 @@ def backtest(
     prices: Any,
     config: FitConfig | None = None,
     *,
+    model: Any = None,
     horizons: Horizon | Iterable[Horizon] | None = None,
     levels: Iterable[float] | None = None,
     symmetry: float | None = None,
@@ -80,6 +81,9 @@ def backtest(
     Args:
         prices: raw prices, anything that `data.to_panel` takes.
         config: model and fit settings; the defaults for the frequency of the prices if None.
+        model: a name of `models.MODELS` such as "har-lstm"; a `torch.nn.Module` on windows of prices, or what makes
+            one, see `models.windowed`; a subclass of `models.HarNetwork`; or an import path `package.module:Name` of
+            one of these. Default: that of `config`.
         horizons: numbers of rows, or texts such as "2w", "6m" and "1y"; see `data.horizon_rows`. Default: those of
             `config`.
         levels: quantile levels strictly between 0 and 1. Default: those of `config`.
@@ -120,7 +124,7 @@ def backtest(
     signed = tuple(form.symbol for form in forms if form.form == "asinh")
     panel = replace(panel, findings=signed_findings(panel.findings, forms))
     check_doubts(panel, strict)
-    config = add_extra_terms(check_config(config, panel, horizons, levels, symmetry), covariates)
+    config = add_extra_terms(check_config(config, panel, horizons, levels, symmetry, model), covariates)
     if refit_network < 1:
         raise ValueError(f"backtest: refit_network must be at least 1; got {refit_network}")
     check_history(panel, config.model.har, allow_short=True, signed=signed)

@@ -1,4 +1,4 @@
-"""Fit a forecaster: calibrate the econometric part, and train the network that corrects its scale, if any."""
+"""Fit a forecaster, and predict: calibrate the econometric part, and train the network that corrects its scale."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -23,10 +23,11 @@ from torchcommodity.data import (
     summarize_names,
     to_panel,
 )
+from torchcommodity.forecast._forecast import Forecast
 from torchcommodity.forecast._forecaster import Forecaster
 from torchcommodity.forecast._forecaster_file import FitRecord
 from torchcommodity.forecast._other_words import hint_keywords
-from torchcommodity.models import HarNetwork, build_model, model_name
+from torchcommodity.models import HarNetwork, OwnConfig, build_model, model_name
 from torchcommodity.opkit.arguments import operation
 from torchcommodity.training import (
     FitConfig,
@@ -34,9 +35,10 @@ from torchcommodity.training import (
     RunOptions,
     VarianceSource,
     add_extra_terms,
-    calibrate,
+    calibrate_model,
     check_config,
     check_history,
+    check_no_look_ahead,
     check_past,
     covariate_variances,
     model_inputs,
@@ -56,6 +58,7 @@ def fit(
     prices: Any,
     config: FitConfig | None = None,
     *,
+    model: Any = None,
     horizons: Horizon | Iterable[Horizon] | None = None,
     levels: Iterable[float] | None = None,
     symmetry: float | None = None,
@@ -79,6 +82,9 @@ def fit(
             return spans the gap. But a symbol with two or more negative prices, such as a spread, is forecast as
             asinh(P / S) in place of ln P, where prices of any sign count; see `data.price_forms`.
         config: model and fit settings; the defaults for the frequency of the prices if None.
+        model: a name of `models.MODELS` such as "har-lstm"; a `torch.nn.Module` on windows of prices, or what makes
+            one, see `models.windowed`; a subclass of `models.HarNetwork`; or an import path `package.module:Name` of
+            one of these. Default: that of `config`.
         horizons: numbers of rows, or texts such as "2w", "6m" and "1y"; see `data.horizon_rows`. Default: those of
             `config`.
         levels: quantile levels strictly between 0 and 1. Default: those of `config`.
@@ -127,18 +133,20 @@ def fit(
     signed = tuple(form.symbol for form in forms if form.form == "asinh")
     panel = replace(panel, findings=signed_findings(panel.findings, forms))
     check_doubts(panel, strict)
-    config = add_extra_terms(check_config(config, panel, horizons, levels, symmetry), covariates)
+    config = add_extra_terms(check_config(config, panel, horizons, levels, symmetry, model), covariates)
     resolve_device(config.train.device)  # also for a model without a network, which trains nothing
     check_history(panel, config.model.har, signed=signed)
     check_past(panel, config.model.har, rows=len(panel), signed=signed)
     extra = covariate_variances(panel, config.model.har, covariates)
     har = config.model.har
     inputs = model_inputs(panel, har.horizons[-1], extra, har.references, har.bars)
-    model = build_model(config.model, len(panel.symbols), seed)
-    model.har.set_price_scale(price_scale(inputs.prices, panel.symbols, signed))
+    network = build_model(config.model, len(panel.symbols), seed)
+    network.har.set_price_scale(price_scale(inputs.prices, panel.symbols, signed))
     options = RunOptions(progress, checkpoint, checkpoint_seconds, tensorboard)
-    result = train(model, inputs, config.train, config.symmetry, seed, options)
-    calibrate(model.har, inputs, config.symmetry)
+    result = train(network, inputs, config.train, config.symmetry, seed, options)
+    calibrate_model(network, inputs, config.symmetry, config.train)
+    if isinstance(config.model, OwnConfig):
+        check_no_look_ahead(network, inputs)
     record = FitRecord(
         seed=seed,
         first=str(panel.dates[0]),
@@ -148,7 +156,7 @@ def fit(
         corrected=result.corrected,
         validation=result.validation,
         note="; ".join(
-            _notes(panel, forms, model, config, covariates, result.note if network_parameters(model) else None)
+            _notes(panel, forms, network, config, covariates, result.note if network_parameters(network) else None)
         ),
         curve=inputs.curve is not None and not all(panel.spot),
         own_rolls=panel.has_own_rolls,
@@ -158,7 +166,7 @@ def fit(
     )
     # without the time of retrieval, so that the same prices give the same file; the sha256 identifies them
     sources = tuple({k: v for k, v in source.items() if k != "retrieved"} for source in panel.sources())
-    return Forecaster(model, panel.symbols, record, panel.contracts, sources)
+    return Forecaster(network, panel.symbols, record, panel.contracts, sources)
 
 
 def _notes(
@@ -170,7 +178,9 @@ def _notes(
     training: str | None,
 ) -> Iterator[str]:
     count = f"{len(panel.symbols)} symbol{'s' * (len(panel.symbols) > 1)}"
-    note = f"Fitted {model_name(config.model).upper()} on {count}, {panel.dates[0]} to {panel.dates[-1]}"
+    name = model_name(config.model)
+    name = name if isinstance(config.model, OwnConfig) else name.upper()
+    note = f"Fitted {name} on {count}, {panel.dates[0]} to {panel.dates[-1]}"
     yield note if covariates is None else f"{note}, with {summarize_names(covariates.terms)}"
     if signed := [f"{form.symbol} ({form.reason})" for form in forms if form.form == "asinh"]:
         yield f"asinh(P / S) in place of ln P for {summarize_names(signed)}"
@@ -192,3 +202,43 @@ def _notes(
     if config.symmetry and (indices := equity_indices(panel.symbols)):
         removed = f"{100 * config.symmetry:.0f} % of the past drift is removed"
         yield f"{removed}, which costs accuracy on equity indices such as {indices[0]}: symmetry=0 keeps it"
+
+
+@hint_keywords
+def predict(
+    forecaster: Forecaster,
+    prices: Any,
+    covariates: VarianceSource | None = None,
+    references: Any = None,
+    curve: Any = None,
+) -> Forecast:
+    """Forecast from the last row of `prices`. The model is not refitted; its variances use every row.
+
+    It computes on the device of the forecaster, see `Forecaster.to`; the forecast is on the CPU.
+
+    Args:
+        forecaster: from `fit` or `Forecaster.load`.
+        prices: raw prices, anything that `data.to_panel` takes, with at least the forecaster's symbols, in
+            any order. Symbols without a contract take that of the forecaster.
+        covariates: those of the fit, with their values up to now, if it had any. A covariate whose last value is too
+            old gives no information, which is a finding of the forecast.
+        references: prices of the forecaster's references, as for `fit`, unless `prices` has them. One without a recent
+            price adds nothing to the forecast, which is a finding too.
+        curve: closes of nearby contracts, anything that `data.add_curve` takes, unless `prices` has them. The products
+            are those of the fit. Of a spot price without a curve of the last three rows the forecast rests on related
+            prices and the season, which is a finding too.
+
+    Raises:
+        TypeError: an argument has another type.
+        ValueError: a symbol of the forecaster is missing, has another contract, or too few positive prices for the
+            warm-up; a date is still to come, see `data.latest_date`; the covariates are not those of the fit.
+
+    Example:
+        >>> from torchcommodity import data, forecast
+        >>> forecaster = forecast.fit(data.embedded(["WTI"]).between("2012-01-01", "2017-12-31"))
+        >>> predict(forecaster, data.embedded().between(None, "2019-01-03"))
+        Forecast(WTI; from 2019-01-03; horizons 5, 21, 63, 126; 19 levels)
+    """
+    if not isinstance(forecaster, Forecaster):
+        raise TypeError(f"predict: forecaster must be a Forecaster; got {type(forecaster).__name__}")
+    return forecaster.predict(prices, covariates, references, curve)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from torch import nn
 
 from torchcommodity.data import (
     Covariates,
@@ -39,11 +40,12 @@ from torchcommodity.forecast._live import LivePast, LiveState, append_rows, pack
 from torchcommodity.forecast._location import Location, explain_location
 from torchcommodity.forecast._other_words import hint_keywords, missing_attribute
 from torchcommodity.forecast._simulation import Simulation
-from torchcommodity.models import HarGarch, HarNetwork, model_name, price_after
+from torchcommodity.models import HarNetwork, Updatable, model_name, price_after
 from torchcommodity.opkit import Past
 from torchcommodity.opkit.arguments import check_integer, current_operation, operation
 from torchcommodity.scenarios import filtered_historical_simulation
 from torchcommodity.training import (
+    FitConfig,
     ModelInputs,
     VarianceSource,
     covariate_variances,
@@ -291,10 +293,10 @@ class Forecaster:
         forecaster = self.to("cpu")
         panel = self._panel(prices, references, curve)
         past = Past({})
-        if isinstance(forecaster.model, HarGarch):
+        if isinstance(forecaster.model, Updatable):
             forecaster.model.eval().update(past, forecaster._inputs(panel, covariates).unsqueeze())
         live = LivePast(panel, panel.dates, forecaster._price_range(panel.values.plain()), past)
-        all_rows = not isinstance(forecaster.model, HarGarch)
+        all_rows = not isinstance(forecaster.model, Updatable)
         return pack_state(live, forecaster.checksum, forecaster.scale, all_rows=all_rows)
 
     @operation("step")
@@ -343,13 +345,13 @@ class Forecaster:
         price_range = before.price_range.join(forecaster._price_range(panel.values.plain()[first:]))
         forecaster._check_warmup(price_range)
         inputs, model = forecaster._inputs(panel, covariates), forecaster.model.eval()
-        if isinstance(model, HarGarch):
+        if isinstance(model, Updatable):
             log_returns = model.update(before.past, inputs.after(first).unsqueeze())[0]
         else:
             log_returns = model(*inputs.batch())[0]
         dates, panel = np.concatenate([before.dates, panel.dates[first:]]), forecaster._with_findings(panel, covariates)
         after = LivePast(panel, dates, price_range, before.past)
-        all_rows = not isinstance(model, HarGarch)
+        all_rows = not isinstance(model, Updatable)
         state = pack_state(after, forecaster.checksum, forecaster.scale, all_rows=all_rows)
         return state, forecaster._forecast(panel, log_returns, dates)
 
@@ -427,27 +429,60 @@ class Forecaster:
         """
         write_atomic(path, self.to_bytes())
 
+    @classmethod
+    def from_module(
+        cls, module: nn.Module, prices: Any, *, config: FitConfig | None = None, **settings: Any
+    ) -> "Forecaster":
+        """A forecaster of a network that is trained already: it is calibrated on the last fifth of the rows.
+
+        Args:
+            module: on windows of prices, see `models.windowed`, whose result it may be.
+            prices: as for `fit`; the network should not have seen the last fifth of them.
+            config: as for `fit`.
+            **settings: `horizons`, `levels` and the other keywords of `fit`.
+
+        Example:
+            >>> from torch import nn
+            >>> from torchcommodity import data, forecast
+            >>> wti = data.embedded(["WTI"]).between("2012-01-01", "2018-12-31")
+            >>> network = nn.Sequential(nn.Flatten(), nn.Linear(60, 4 * 19), nn.Unflatten(1, (4, 1, 19)))
+            >>> forecast.Forecaster.from_module(network, wti).predict(wti)
+            Forecast(WTI; from 2018-12-28; horizons 5, 21, 63, 126; 19 levels)
+        """
+        from torchcommodity.forecast._fit import fit
+
+        panel = to_panel(prices)
+        given = FitConfig.for_frequency(panel.frequency) if config is None else config
+        untrained = replace(given, train=replace(given.train, epochs=0))
+        return fit(panel, untrained, model=module, **settings)
+
     def to_bytes(self) -> bytes:
         """Content of the file that `save` writes."""
         return forecaster_bytes(self.model, self.symbols, self.record, self.contracts, self.sources)
 
     @classmethod
-    def load(cls, path: str | Path) -> "Forecaster":
+    def load(cls, path: str | Path, model: Any = None) -> "Forecaster":
         """Read a file written by `save`; forecasts have the same bits.
+
+        Args:
+            path: the file.
+            model: of a network of one's own, the class or function that made it, as in `fit(model=...)`: a file has
+                its weights only, and never chooses what is imported. Default: what the environment variable
+                TORCHCOMMODITY_NETWORKS, import paths or packages with commas between them, allows to import.
 
         Raises:
             ValueError: the file is damaged, truncated, or was not written by `Forecaster.save`.
             OSError: the file cannot be read.
         """
-        return cls._from_bytes(Path(path).read_bytes(), str(path))
+        return cls._from_bytes(Path(path).read_bytes(), str(path), model)
 
     @classmethod
-    def _from_bytes(cls, content: bytes, label: str = "content") -> "Forecaster":
-        return cls(*parse_forecaster(content, label))
+    def _from_bytes(cls, content: bytes, label: str = "content", model: Any = None) -> "Forecaster":
+        return cls(*parse_forecaster(content, label, model))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the content of the file: modules with parametrizations cannot be pickled."""
-        return Forecaster._from_bytes, (self.to_bytes(),)
+        return Forecaster._from_bytes, (self.to_bytes(), "content", getattr(self.model.config, "factory", None))
 
     if not TYPE_CHECKING:  # type checkers would allow any name
 
@@ -458,43 +493,3 @@ class Forecaster:
         name, symbols = model_name(self.model.config), summarize_names(self.symbols)
         fitted = f"fitted {self.record.first} to {self.record.through}, {self.record.rows:,} rows"
         return f"Forecaster({name}, {symbols}; {fitted}; horizons {', '.join(map(str, self.horizons))})"
-
-
-@hint_keywords
-def predict(
-    forecaster: Forecaster,
-    prices: Any,
-    covariates: VarianceSource | None = None,
-    references: Any = None,
-    curve: Any = None,
-) -> Forecast:
-    """Forecast from the last row of `prices`. The model is not refitted; its variances use every row.
-
-    It computes on the device of the forecaster, see `Forecaster.to`; the forecast is on the CPU.
-
-    Args:
-        forecaster: from `fit` or `Forecaster.load`.
-        prices: raw prices, anything that `data.to_panel` takes, with at least the forecaster's symbols, in
-            any order. Symbols without a contract take that of the forecaster.
-        covariates: those of the fit, with their values up to now, if it had any. A covariate whose last value is too
-            old gives no information, which is a finding of the forecast.
-        references: prices of the forecaster's references, as for `fit`, unless `prices` has them. One without a recent
-            price adds nothing to the forecast, which is a finding too.
-        curve: closes of nearby contracts, anything that `data.add_curve` takes, unless `prices` has them. The products
-            are those of the fit. Of a spot price without a curve of the last three rows the forecast rests on related
-            prices and the season, which is a finding too.
-
-    Raises:
-        TypeError: an argument has another type.
-        ValueError: a symbol of the forecaster is missing, has another contract, or too few positive prices for the
-            warm-up; a date is still to come, see `data.latest_date`; the covariates are not those of the fit.
-
-    Example:
-        >>> from torchcommodity import data, forecast
-        >>> forecaster = forecast.fit(data.embedded(["WTI"]).between("2012-01-01", "2017-12-31"))
-        >>> predict(forecaster, data.embedded().between(None, "2019-01-03"))
-        Forecast(WTI; from 2019-01-03; horizons 5, 21, 63, 126; 19 levels)
-    """
-    if not isinstance(forecaster, Forecaster):
-        raise TypeError(f"predict: forecaster must be a Forecaster; got {type(forecaster).__name__}")
-    return forecaster.predict(prices, covariates, references, curve)

@@ -1,8 +1,9 @@
 """Record of a fit, and the file of a fitted forecaster."""
 
 import math
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import date
 from typing import Any
 
@@ -11,12 +12,24 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from torchcommodity.data import CONTRACTS, CovariateSpec, PriceStatistics, symbol_problem
-from torchcommodity.models import HarConfig, HarNetwork, build_model, check_fields, model_config, model_name
+from torchcommodity.models import (
+    HarConfig,
+    HarNetwork,
+    ModelConfig,
+    OwnConfig,
+    build_model,
+    check_fields,
+    config_from_dict,
+    model_config,
+    model_name,
+    to_model_config,
+)
 from torchcommodity.nn import to_int8
 from torchcommodity.training import parse_tensor_file, tensor_file_bytes
 
 FORMAT = "torchcommodity.forecaster.5"
 MAX_REASON = 300  # characters of an error
+NETWORKS = "TORCHCOMMODITY_NETWORKS"  # environment variable: import paths, modules or packages that a file may name
 PAIRS, COEFFICIENTS, ROWS = (f"location.{name}" for name in ("pairs", "coefficients", "rows"))  # in the state of `Har`
 SCALE = "scale"  # likewise
 SPARE_NUMBERS = 10**6  # of tensors that a model makes beside its weights
@@ -52,14 +65,16 @@ def forecaster_bytes(
         "symbols": symbols,
         "contracts": contracts,
         "sources": sources,
-        "model": {"name": model_name(model.config), "config": asdict(model.config)},
+        "model": {"name": model_name(model.config), "config": model.config.to_dict()},
         "record": asdict(record),
     }
     return tensor_file_bytes(FORMAT, model.state_dict(), metadata)
 
 
-def parse_forecaster(content: bytes, label: str) -> tuple[HarNetwork, tuple[str, ...], FitRecord, Contracts, Sources]:
-    """Arguments of a `Forecaster` from the content of its file.
+def parse_forecaster(
+    content: bytes, label: str, model: Any = None
+) -> tuple[HarNetwork, tuple[str, ...], FitRecord, Contracts, Sources]:
+    """Arguments of a `Forecaster` from the content of its file; `model` makes the network of one's own, if it has one.
 
     Raises:
         ValueError: damaged or other content.
@@ -68,25 +83,41 @@ def parse_forecaster(content: bytes, label: str) -> tuple[HarNetwork, tuple[str,
     try:
         symbols, contracts, sources = (tuple(metadata[key]) for key in ("symbols", "contracts", "sources"))
         check_names(symbols, contracts, sources)
-        config = model_config(metadata["model"]["name"], metadata["model"]["config"])
+        config = _config(metadata["model"]["name"], metadata["model"]["config"], model)
         with _MemoryLimit(4 * sum(x.numel() for x in state.values()) + SPARE_NUMBERS):
-            model = build_model(config, len(symbols))
+            network = build_model(config, len(symbols))
         for name, x in state.items():
             if x.dtype == torch.int8:
                 layer, _, weight = name.removesuffix(".original0").rpartition(".parametrizations.")
-                to_int8(model.get_submodule(layer), weight)
-        model.har.set_price_scale(state.get(f"har.{SCALE}"))
-        _check_types(state, model.state_dict())
+                to_int8(network.get_submodule(layer), weight)
+        network.har.set_price_scale(state.get(f"har.{SCALE}"))
+        _check_types(state, network.state_dict())
         check_weights(state)
         if f"har.{PAIRS}" in state:
             check_pairs({name.removeprefix("har."): x for name, x in state.items()}, len(symbols), config.har)
         # assigned, not copied, so that weights keep their dtype
-        model.load_state_dict(state, assign=True)
+        network.load_state_dict(state, assign=True)
         record = _parse_record(metadata["record"], len(symbols), signed_columns(state.get(f"har.{SCALE}")))
-        return model, symbols, record, contracts, sources
+        return network, symbols, record, contracts, sources
     except Exception as error:  # a file may hold anything
         reason = str(error).strip().partition("\n")[0][:MAX_REASON] or type(error).__name__
         raise ValueError(f"Forecaster.load: {label} must be a file written by Forecaster.save; got {reason}") from error
+
+
+def _config(name: str, values: dict[str, Any], model: Any) -> ModelConfig:
+    """Settings of a model; of a network of one's own with what makes it, which no file can choose by itself."""
+    if ":" not in name:
+        if model is not None:
+            raise ValueError(f"model: expected None for the model {name} of the package; got {model!r}")
+        return model_config(name, values)
+    allowed = os.environ.get(NETWORKS, "").split(",")
+    if model is None and not {name, name.partition(":")[0], name.partition(".")[0]} & set(allowed):
+        remedy = f"pass model=, the class or function that made it, or set {NETWORKS}={name}, and it is imported"
+        raise ValueError(f"weights of a network of its author's own, {name}: {remedy}")
+    own = to_model_config(name if model is None else model, values["har"]["frequency"])
+    if not isinstance(own, OwnConfig):
+        raise ValueError(f"model: expected what makes {name}; got {model!r}")
+    return replace(config_from_dict(OwnConfig, values), factory=own.factory)
 
 
 def check_names(symbols: Sequence[Any], contracts: Sequence[Any], sources: Sequence[Any]) -> None:

@@ -26,6 +26,7 @@ from torchcommodity.models._har_lstm import HarLstmConfig as HarLstmConfig
 from torchcommodity.models._har_mlp_lstm import HarMlpLstm as HarMlpLstm
 from torchcommodity.models._har_mlp_lstm import HarMlpLstmConfig as HarMlpLstmConfig
 from torchcommodity.models._har_network import HarNetwork as HarNetwork
+from torchcommodity.models._har_network import Updatable as Updatable
 from torchcommodity.models._har_network import learned_parameters as learned_parameters
 from torchcommodity.models._har_orthogonal_lstm import HarOrthogonalLstm as HarOrthogonalLstm
 from torchcommodity.models._har_orthogonal_lstm import HarOrthogonalLstmConfig as HarOrthogonalLstmConfig
@@ -40,6 +41,9 @@ from torchcommodity.models._location import Location as Location
 from torchcommodity.models._location import known_log_prices as known_log_prices
 from torchcommodity.models._location import seasonal_waves as seasonal_waves
 from torchcommodity.models._momentum import Momentum as Momentum
+from torchcommodity.models._own_network import OwnConfig as OwnConfig
+from torchcommodity.models._own_network import OwnNetwork as OwnNetwork
+from torchcommodity.models._own_network import windowed as windowed
 from torchcommodity.models._portfolio_lstm import PortfolioInputs as PortfolioInputs
 from torchcommodity.models._portfolio_lstm import PortfolioLstm as PortfolioLstm
 from torchcommodity.models._portfolio_lstm import PortfolioLstmConfig as PortfolioLstmConfig
@@ -56,6 +60,7 @@ from torchcommodity.models._registry import default_config as default_config
 from torchcommodity.models._registry import model_config as model_config
 from torchcommodity.models._registry import model_entry as model_entry
 from torchcommodity.models._registry import model_name as model_name
+from torchcommodity.models._registry import to_model_config as to_model_config
 from torchcommodity.models._returns import OwnRows as OwnRows
 from torchcommodity.models._returns import own_rows as own_rows
 from torchcommodity.models._reversion import Reversion as Reversion
@@ -101,6 +106,8 @@ __all__ = [
     "ModelInputs",
     "Momentum",
     "NonNegativeFloat",
+    "OwnConfig",
+    "OwnNetwork",
     "OwnRows",
     "PortfolioInputs",
     "PortfolioLstm",
@@ -109,6 +116,7 @@ __all__ = [
     "ScenarioCritic",
     "ScenarioGanConfig",
     "ScenarioGenerator",
+    "Updatable",
     "build_model",
     "check_fields",
     "config_from_dict",
@@ -126,4 +134,6 @@ __all__ = [
     "scale_inputs",
     "seasonal_waves",
     "to_device",
+    "to_model_config",
+    "windowed",
 ]

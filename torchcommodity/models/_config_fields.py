@@ -165,6 +165,8 @@ def _convert(kind: Any, value: Any) -> object:
 
 def has_type(value: object, kind: Any) -> bool:
     """Whether a field may hold the value: an integer is a number, too; a bool is neither."""
+    if kind is Any:
+        return True
     if get_origin(kind) in (Union, UnionType):
         return any(has_type(value, option) for option in get_args(kind))
     if get_origin(kind) is Literal:

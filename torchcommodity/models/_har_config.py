@@ -1,7 +1,7 @@
 """Settings of `Har`, base of the settings of a model, and what differs for weekly and monthly prices."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Literal
 
 from torchcommodity.models._config_fields import Bounds, Increasing, IncreasingInts, PositiveFloat, check_fields
@@ -129,3 +129,7 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         check_fields(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Nested dictionaries of plain values, for a file."""
+        return asdict(self)

@@ -3,11 +3,23 @@
 Legend: B batch, T time, N assets, H horizons, Q quantiles, F features.
 """
 
+from typing import Protocol, runtime_checkable
+
 import torch
 from torch import Tensor, nn
 
 from torchcommodity.models._har import Har, HarOutput
 from torchcommodity.models._har_config import ModelConfig
+from torchcommodity.models._inputs import ModelInputs
+from torchcommodity.opkit import Past
+
+
+@runtime_checkable
+class Updatable(Protocol):
+    """A model that forecasts after more rows from what was kept of the rows before."""
+
+    def update(self, past: Past, inputs: ModelInputs) -> Tensor:
+        """`forward` on the new rows."""
 
 
 class HarNetwork(nn.Module):
@@ -25,6 +37,7 @@ class HarNetwork(nn.Module):
     config: ModelConfig
     head: nn.Linear  # to the correction of every horizon, see `correction_head`
     last_rows: int | None = None  # last rows of `Har` that a forecast depends on; None = all
+    lookback: int | None = None  # rows of the windows that a network other than a correction is trained on
 
     def __init__(self, assets: int, config: ModelConfig) -> None:
         super().__init__()

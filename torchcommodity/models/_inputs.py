@@ -31,27 +31,28 @@ class ModelInputs(NamedTuple):
     def before(self, stop: int) -> "ModelInputs":
         """Rows before `stop`, as known at that time; the roll calendar still extends A rows beyond the last price."""
         ahead = None if self.rolls is None else len(self.rolls) - len(self.prices)
-        past = self._map(lambda x: x[:stop])
+        past = self.map(lambda x: x[:stop])
         rolls = None if self.rolls is None or ahead is None else self.rolls[: stop + ahead]
         return past._replace(rolls=rolls, averages=self.averages)
 
     def after(self, start: int) -> "ModelInputs":
         """Rows from `start` on."""
-        return self._map(lambda x: x[start:])._replace(averages=self.averages)
+        return self.map(lambda x: x[start:])._replace(averages=self.averages)
 
     def to(self, device: str | torch.device) -> "ModelInputs":
         """Copy to a device; prices are float32 on a device without float64."""
-        return self._map(lambda x: to_device(x, device))
+        return self.map(lambda x: to_device(x, device))
 
     def unsqueeze(self) -> "ModelInputs":
         """With a batch axis of size one."""
-        return self._map(lambda x: x.unsqueeze(0))
+        return self.map(lambda x: x.unsqueeze(0))
 
     def batch(self) -> tuple[Tensor | None, ...]:
         """The tensors of `unsqueeze` for `model(*inputs.batch())`."""
         return self.unsqueeze()[:7]
 
-    def _map(self, function: Callable[[Tensor], Tensor]) -> "ModelInputs":
+    def map(self, function: Callable[[Tensor], Tensor]) -> "ModelInputs":
+        """With a function of every tensor that is there."""
         return ModelInputs(function(self.prices), *(None if x is None else function(x) for x in self[1:]))
 
 

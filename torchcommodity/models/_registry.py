@@ -8,10 +8,12 @@ tutorials on which this library is based:
     har-orthogonal-lstm     "constrained": positive and orthogonal parametrizations
 """
 
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any, NamedTuple, get_args
 
 import torch
+from torch import nn
 
 from torchcommodity._choices import ModelName
 from torchcommodity.models._config_fields import config_from_dict
@@ -26,7 +28,8 @@ from torchcommodity.models._har_network import HarNetwork
 from torchcommodity.models._har_orthogonal_lstm import HarOrthogonalLstm, HarOrthogonalLstmConfig
 from torchcommodity.models._har_regime import HarRegime, HarRegimeConfig
 from torchcommodity.models._har_tcn import HarTcn, HarTcnConfig
-from torchcommodity.opkit.arguments import check_integer
+from torchcommodity.models._own_network import OwnConfig, OwnNetwork, Windowed, import_network, import_path, windowed
+from torchcommodity.opkit.arguments import check_integer, current_operation
 
 
 class ModelEntry(NamedTuple):
@@ -72,7 +75,7 @@ def model_entry(name: str) -> ModelEntry:
 
 
 def model_name(config: ModelConfig) -> str:
-    """Registered name of the model that a config belongs to.
+    """Registered name of the model that a config belongs to; of a network of one's own, its import path.
 
     Raises:
         ValueError: the config of a model that is not registered.
@@ -81,6 +84,8 @@ def model_name(config: ModelConfig) -> str:
         >>> model_name(HarLstmConfig())
         'har-lstm'
     """
+    if isinstance(config, OwnConfig):
+        return config.network
     for name, entry in MODELS.items():
         if type(config) is entry.config:
             return name
@@ -118,6 +123,50 @@ def default_config(name: str, frequency: Frequency = "daily") -> ModelConfig:
     return model_entry(name).config(har=har, **frequency_settings(name, frequency))
 
 
+def to_model_config(model: Any, frequency: Frequency = "daily") -> ModelConfig:
+    """The config of a model given in any way that `fit` takes.
+
+    Args:
+        model: a name of `MODELS`; a config; a `torch.nn.Module`, or a class or function that makes one, on windows of
+            prices, see `windowed`; a subclass of `HarNetwork`, which corrects the scale of `Har` by its method
+            `correction`, built as `model(assets, config)`; or the import path of one of these, `package.module:Name`.
+        frequency: of the prices.
+
+    Raises:
+        TypeError: anything else.
+        ValueError: an unknown name or import path.
+
+    Example:
+        >>> to_model_config("har-lstm", "weekly").har.horizons
+        (1, 4, 13, 26)
+        >>> to_model_config("torch.nn:LSTM").network
+        'torch.nn.modules.rnn:LSTM'
+    """
+    path = model if isinstance(model, str) and ":" in model else None
+    found = model if path is None else import_network(path)
+    if isinstance(found, ModelConfig):
+        return found
+    if isinstance(found, str):
+        return default_config(found, frequency)
+    for name, entry in MODELS.items():
+        if found is entry.model:
+            return default_config(name, frequency)
+    if is_own_correction(found):
+        return OwnConfig(har=HarConfig.for_frequency(frequency), network=path or import_path(found), factory=found)
+    if not isinstance(found, (Windowed, nn.Module)) and not callable(found):
+        rule = "model must be a name, a config, a Module, a class or function that makes one, or an import path"
+        raise TypeError(f"{current_operation()}: {rule}; got {found!r}")
+    own = found if isinstance(found, Windowed) else windowed(found)
+    har = HarConfig.for_frequency(frequency)
+    har = replace(har, warmup=max(har.warmup, own.lookback))
+    return OwnConfig(har, path or own.network, own.lookback, own.inputs, own.output, own.factory)
+
+
+def is_own_correction(factory: Any) -> bool:
+    """Whether it is a class that corrects the scale of `Har`."""
+    return isinstance(factory, type) and issubclass(factory, HarNetwork)
+
+
 def build_model(config: ModelConfig, assets: int, seed: int = 0) -> HarNetwork:
     """Build an untrained model.
 
@@ -142,7 +191,11 @@ def build_model(config: ModelConfig, assets: int, seed: int = 0) -> HarNetwork:
             f"build_model: config must be the config of a model; got {config!r}; see default_config({config!r})"
         )
     check_integer("build_model", 1, assets=assets)
-    model = model_entry(model_name(config)).model
+    if isinstance(config, OwnConfig):
+        model: Any = config.factory if is_own_correction(config.factory) else OwnNetwork
+    else:
+        model = model_entry(model_name(config)).model
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return model(assets, config)
+        network: HarNetwork = model(assets, config)
+        return network

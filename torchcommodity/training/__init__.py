@@ -61,6 +61,7 @@ from torchcommodity.training._toml import to_values as to_values
 from torchcommodity.training._train import Progress as Progress
 from torchcommodity.training._train import RunOptions as RunOptions
 from torchcommodity.training._train import TrainResult as TrainResult
+from torchcommodity.training._train import calibrate_model as calibrate_model
 from torchcommodity.training._train import train as train
 from torchcommodity.training._trainer import Teacher as Teacher
 from torchcommodity.training._trainer import Trainer as Trainer
@@ -69,6 +70,7 @@ from torchcommodity.training._trainer import network_state as network_state
 from torchcommodity.training._tune import Trial as Trial
 from torchcommodity.training._tune import TuneResult as TuneResult
 from torchcommodity.training._tune import tune as tune
+from torchcommodity.training._windows import check_no_look_ahead as check_no_look_ahead
 
 __all__ = [
     "HAR_GARCH",
@@ -96,10 +98,12 @@ __all__ = [
     "VarianceSource",
     "add_extra_terms",
     "calibrate",
+    "calibrate_model",
     "check_config",
     "check_device",
     "check_history",
     "check_no_extra_terms",
+    "check_no_look_ahead",
     "check_past",
     "check_prices",
     "check_returns",

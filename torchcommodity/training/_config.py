@@ -16,6 +16,7 @@ from torchcommodity.models import (
     check_fields,
     default_config,
     model_name,
+    to_model_config,
 )
 from torchcommodity.opkit.arguments import current_operation
 from torchcommodity.training._device import Device
@@ -101,6 +102,7 @@ def check_config(
     horizons: Horizon | Iterable[Horizon] | None = None,
     levels: Iterable[float] | None = None,
     symmetry: float | None = None,
+    model: Any = None,
 ) -> FitConfig:
     """Return the config, or the default one for the frequency of the panel if it is None.
 
@@ -110,6 +112,7 @@ def check_config(
         horizons: in place of those of the config: rows, or texts such as "2w"; see `data.horizon_rows`.
         levels: quantile levels in place of those of the config, in any order.
         symmetry: share of the past drift to remove, in place of that of the config.
+        model: in place of that of the config, see `models.to_model_config`.
 
     Raises:
         TypeError: another type; for the config of a model the message says how to wrap it.
@@ -126,6 +129,8 @@ def check_config(
     """
     if config is None:
         config = FitConfig.for_frequency(panel.frequency)
+    if model is not None and isinstance(config, FitConfig):
+        config = _with_model(config, to_model_config(model, panel.frequency))
     if not isinstance(config, FitConfig):
         name = type(config).__name__
         hint = f"; use FitConfig(model={name}(...))" if isinstance(config, ModelConfig) else ""
@@ -154,6 +159,16 @@ def check_config(
         changes["bars"] = bars
     model = replace(config.model, har=replace(config.model.har, **changes)) if changes else config.model
     return FitConfig(model, config.train, config.symmetry if symmetry is None else symmetry)
+
+
+def _with_model(config: FitConfig, model: ModelConfig) -> FitConfig:
+    """The config with another model, and its settings of `Har` unless the model has its own."""
+    if type(config.model) not in (type(model), type(default_config(DEFAULT_MODEL))):
+        names = f"model={model_name(model)!r} and {model_name(config.model)!r} in config"
+        raise ValueError(f"{current_operation()}: expected one model; got {names}")
+    if config.model.har != default_config(DEFAULT_MODEL, config.model.har.frequency).har:
+        model = replace(model, har=replace(config.model.har, warmup=max(config.model.har.warmup, model.har.warmup)))
+    return replace(config, model=model)
 
 
 def check_levels(levels: Any) -> tuple[float, ...]:

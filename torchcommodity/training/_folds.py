@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor
@@ -15,6 +15,7 @@ from torchcommodity.models import (
     HarGarchConfig,
     HarNetwork,
     ModelInputs,
+    OwnNetwork,
     build_model,
     fit_price_scale,
     model_name,
@@ -29,8 +30,9 @@ from torchcommodity.training._config import FitConfig
 from torchcommodity.training._covariates import without_extra_terms
 from torchcommodity.training._device import resolve_device
 from torchcommodity.training._runtime import one_thread
-from torchcommodity.training._train import train
+from torchcommodity.training._train import calibrate_model, train
 from torchcommodity.training._trainer import network_parameters
+from torchcommodity.training._windows import predict_rows
 
 HAR_GARCH = model_name(HarGarchConfig())  # equal to any untrained network, bit for bit
 CPU = torch.device("cpu")
@@ -83,7 +85,7 @@ def run_fold(fold: Fold) -> FoldResult:
     for year, rows in fold.years.items():
         past = fold.inputs.before(rows.start)
         _set_price_scale(model.har, past, fold.scale)
-        calibrate(model.har, past, fold.config.symmetry)
+        calibrate_model(model, past, fold.config.symmetry, fold.config.train)
         mix[year] = model.har.mix.clone()
         predictions = _predict(model, fold.inputs.before(rows.stop), rows.start, fold.baselines, device, fold.scale)
         if model.har.config.extra_terms:
@@ -116,15 +118,20 @@ def _predict(
     if device != CPU:
         model = to_device(copy.deepcopy(model), device)
     har_output = model.eval().har(*inputs.to(device).batch())
-    corrections: dict[str, Tensor | None] = {model_name(model.config): model.correction(har_output)}
-    if network_parameters(model):
+    corrections, predictions = dict[str, Tensor | None](), dict[str, Prediction]()
+    if model.lookback is None:
+        corrections[model_name(model.config)] = model.correction(har_output)
+    if network_parameters(model) or model.lookback is not None:
         corrections[HAR_GARCH] = None
-    predictions = {}
     for name, raw in corrections.items():
         variance = (2 * model.har.corrected_log_scale(har_output, raw)).exp()
         quantiles = model.har.quantiles(har_output, raw)
         prediction = Prediction(*(x[0, start:].cpu().to(inputs.prices.dtype) for x in (quantiles, variance)))
         predictions[name] = _in_scale(prediction, inputs.prices, model.har.scale, scale)
+    if model.lookback is not None:
+        quantiles = predict_rows(cast(OwnNetwork, model), inputs.to(device), start).cpu().to(inputs.prices.dtype)
+        own = Prediction(quantiles, variance_of(quantiles, model.har.config.levels))
+        predictions = {model_name(model.config): _in_scale(own, inputs.prices, model.har.scale, scale), **predictions}
     inputs = scale_inputs(inputs, scale)._replace(extra_variances=None, references=None, bars=None)
     config = replace(without_extra_terms(model.har.config), location=False, references=(), curve_of=(), bars=False)
     return predictions | {name: baseline(inputs, start, config) for name, baseline in baselines.items()}
@@ -146,6 +153,15 @@ def _in_scale(prediction: Prediction, prices: Tensor, own: Tensor | None, scale:
     quantiles[:, :, signed] = scale_change(last.unsqueeze(-1), of_prices, after[:, None])
     variance[:, :, signed] *= (before.square() + last.square()) / (after.square() + last.square())
     return Prediction(quantiles, variance)
+
+
+def variance_of(quantiles: Tensor, levels: tuple[float, ...]) -> Tensor:  # (..., Q) -> (...)
+    """The variance of a normal distribution with the outermost quantiles."""
+    z = torch.special.ndtri(torch.tensor(levels, dtype=quantiles.dtype))
+    if len(levels) == 1:
+        return torch.full_like(quantiles[..., 0], torch.nan)
+    scale: Tensor = (quantiles[..., -1] - quantiles[..., 0]) / (z[-1] - z[0])
+    return scale.square()
 
 
 @torch.no_grad()

@@ -4,12 +4,12 @@ import json
 import math
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from torchcommodity._choices import DEFAULT_MODEL
-from torchcommodity.models import Frequency, config_from_dict, model_entry, model_name
+from torchcommodity.models import Frequency, OwnConfig, config_from_dict, model_entry, model_name, to_model_config
 from torchcommodity.training._config import FitConfig
 
 if sys.version_info >= (3, 11):
@@ -63,12 +63,16 @@ def to_config(values: dict[str, Any], model: str | None = None, frequency: Frequ
     if model not in (None, name):
         raise ValueError(f"config: model.name must match --model {model}; got {name}")
     settings = {key: value for key, value in table.items() if key != "name"}
-    tables = {"model": model_entry(name).config}
+    own = to_model_config(name, frequency) if ":" in name else None
+    tables = {"model": model_entry(name).config if own is None else OwnConfig}
     config_from_dict(FitConfig, {**values, "model": settings}, tables)  # raises for what is wrong with the values
-    har = settings.get("har", {})
-    defaults = to_values(FitConfig.for_frequency(har.get("frequency", frequency), name))
-    del defaults["model"]["name"]
-    return config_from_dict(FitConfig, _merge(defaults, {**values, "model": settings}), tables)
+    rows = settings.get("har", {}).get("frequency", frequency)
+    defaults = to_values(FitConfig.for_frequency(rows) if own else FitConfig.for_frequency(rows, name))
+    defaults["model"] = to_model_config(name, rows).to_dict()
+    config = config_from_dict(FitConfig, _merge(defaults, {**values, "model": settings}), tables)
+    if isinstance(own, OwnConfig) and isinstance(config.model, OwnConfig):
+        config = replace(config, model=replace(config.model, factory=own.factory))
+    return config
 
 
 def _merge(defaults: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
@@ -80,9 +84,8 @@ def _merge(defaults: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
 
 def to_values(config: FitConfig) -> dict[str, Any]:
     """Convert settings to nested dicts of plain values, the inverse of `to_config`."""
-    values: dict[str, Any] = asdict(config)
-    values["model"] = {"name": model_name(config.model), **values["model"]}
-    return values
+    model = {"name": model_name(config.model), **config.model.to_dict()}
+    return {"model": model, "train": asdict(config.train), "symmetry": config.symmetry}
 
 
 def to_toml(config: FitConfig) -> str:

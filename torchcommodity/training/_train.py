@@ -4,19 +4,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
 
-from torchcommodity.models import HarConfig, HarNetwork, ModelInputs
-from torchcommodity.opkit.arguments import operation
+from torchcommodity.models import HarConfig, HarNetwork, ModelInputs, OwnNetwork
+from torchcommodity.opkit.arguments import current_operation, operation
 from torchcommodity.training._batches import TrainingBatch, make_loader, make_splits, plan_epoch, slice_rows
 from torchcommodity.training._calibration import calibrate
 from torchcommodity.training._checkpoint import Checkpoint, training_fingerprint
 from torchcommodity.training._config import TrainConfig
 from torchcommodity.training._runtime import make_fabric, torch_settings
 from torchcommodity.training._trainer import Teacher, Trainer, load_network, network_parameters
+from torchcommodity.training._windows import calibrate_windows, train_windows
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -75,7 +76,9 @@ def train(
             are used with a model that has batch norm.
     """
     options = options or RunOptions()
-    start = _validation_start(len(inputs.prices), config, model.har.config)
+    start = validation_start(len(inputs.prices), config, model.har.config)
+    if model.lookback is not None:
+        return _train_windows(model, inputs, config, symmetry, seed, options)
     trained_horizons = torch.tensor(model.har.config.horizons) <= config.max_horizon  # (H,)
     if not network_parameters(model):
         return TrainResult(0, (), "no network to train")
@@ -105,6 +108,32 @@ def train(
         _run_epochs(trainer, training, validation, trained_horizons, config, options.progress, checkpoint)
         checkpoint.remove()
     return _load_best(model, trainer)
+
+
+def _train_windows(
+    model: HarNetwork, inputs: ModelInputs, config: TrainConfig, symmetry: float, seed: int, options: RunOptions
+) -> TrainResult:
+    own, rows = cast(OwnNetwork, model), len(inputs.prices)
+    start = validation_start(rows, config, model.har.config)
+    if start is None:
+        required = model.har.config.warmup + config.window + 4 * model.har.config.horizons[-1]
+        rule = f"a network on windows needs {required} rows, of which the last ones choose its epoch and calibrate it"
+        raise ValueError(f"{current_operation()}: {rule}; got {rows}")
+    trained = network_parameters(model) and config.epochs
+    epoch, validation = 0, tuple[tuple[float, ...], ...]()
+    if trained:
+        epoch, validation = train_windows(own, inputs, start, config, symmetry, seed, options.progress)
+    calibrate_model(own, inputs, symmetry, config)
+    note = f"best epoch {epoch} of {len(validation)}" if trained else "network as it was given"
+    return TrainResult(epoch, model.har.config.horizons if trained else (), note, validation)
+
+
+def calibrate_model(model: HarNetwork, inputs: ModelInputs, symmetry: float, config: TrainConfig) -> None:
+    """`calibrate` the econometric part of a model and, of a network on windows, its quantiles on the last rows."""
+    calibrate(model.har, inputs, symmetry)
+    if model.lookback is not None:
+        start = validation_start(len(inputs.prices), config, model.har.config)
+        calibrate_windows(cast(OwnNetwork, model), inputs, model.lookback if start is None else start)
 
 
 def _skip_reason(config: TrainConfig, start: int | None, trained_horizons: Tensor) -> str | None:
@@ -170,7 +199,7 @@ def _run_steps(
         checkpoint.save(trainer)
 
 
-def _validation_start(rows: int, config: TrainConfig, har: HarConfig) -> int | None:
+def validation_start(rows: int, config: TrainConfig, har: HarConfig) -> int | None:
     """First row of the validation block, at least two longest horizons long; None with too few rows."""
     longest = har.horizons[-1]
     start = rows - max(int(config.validation_fraction * rows), 2 * longest)

@@ -1,0 +1,160 @@
+"""A network of one's own is fitted, back-tested, saved, exported and simulated as the models of the package are."""
+
+import pickle
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import own_networks
+import pytest
+import torch
+from torch import nn
+
+from torchcommodity import data, export, forecast
+from torchcommodity.models import HarLstmConfig, windowed
+from torchcommodity.training import FitConfig, TrainConfig
+
+SHORT = FitConfig(train=TrainConfig(epochs=2))
+OTHERS = ["Transformer", "ResidualCnn", "Mixture"]
+
+
+@pytest.fixture(scope="module")
+def prices() -> data.Panel:
+    return data.embedded(["WTI", "BRENT"]).with_references(None).between("2010-01-01", "2016-12-31")
+
+
+@pytest.fixture(scope="module")
+def fitted(prices: data.Panel) -> forecast.Forecaster:
+    return forecast.fit(prices, SHORT, model=own_networks.windowed_lstm)
+
+
+def test_a_lstm_goes_from_a_class_to_an_artifact(
+    prices: data.Panel, fitted: forecast.Forecaster, tmp_path: Path
+) -> None:
+    expected = fitted.predict(prices)
+    assert torch.isfinite(expected.log_returns).all()
+    assert (expected.log_returns.diff(dim=-1) >= 0).all()
+    assert fitted.simulate(prices, horizon=5, paths=50).prices.shape == (50, 5, 2)
+    assert "own_networks:lstm" in repr(fitted)
+    fitted.save(tmp_path / "lstm.safetensors")
+    loaded = forecast.Forecaster.load(tmp_path / "lstm.safetensors", model=own_networks.windowed_lstm)
+    assert torch.equal(loaded.predict(prices).log_returns, expected.log_returns)
+    again = pickle.loads(pickle.dumps(fitted)).predict(prices)
+    assert torch.equal(again.log_returns, expected.log_returns)
+    export.export(fitted, tmp_path / "lstm.pt2")
+    code = (
+        "import sys; from torchcommodity import data, export\n"
+        "p = data.embedded(['WTI', 'BRENT']).with_references(None).between('2010-01-01', '2016-12-31')\n"
+        "a = export.Artifact.load(sys.argv[1]).predict(p)\n"
+        "assert 'own_networks' not in sys.modules; print(*a.log_returns.flatten().tolist())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, tmp_path / "lstm.pt2"], capture_output=True, text=True, check=True
+    )
+    served = torch.tensor([float(x) for x in done.stdout.split()], dtype=torch.double)
+    torch.testing.assert_close(served, expected.log_returns.flatten(), rtol=0, atol=1e-6)
+
+
+def test_a_file_never_chooses_what_is_imported(
+    fitted: forecast.Forecaster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fitted.save(tmp_path / "lstm.safetensors")
+    with pytest.raises(ValueError, match="own_networks:lstm: pass model="):
+        forecast.Forecaster.load(tmp_path / "lstm.safetensors")
+    with pytest.raises(ValueError, match="expected what makes own_networks:lstm; got 'har-lstm'"):
+        forecast.Forecaster.load(tmp_path / "lstm.safetensors", model="har-lstm")
+    with pytest.raises(ValueError, match=r"weights: expected"):
+        forecast.Forecaster.load(tmp_path / "lstm.safetensors", model=windowed(lambda: nn.LSTM(2, 9, batch_first=True)))
+    monkeypatch.setenv("TORCHCOMMODITY_NETWORKS", "own_networks")
+    assert forecast.Forecaster.load(tmp_path / "lstm.safetensors").symbols == ("WTI", "BRENT")
+
+
+def test_a_backtest_trains_a_fresh_network_for_each_fold(prices: data.Panel) -> None:
+    settings = {"first_year": 2015, "refit_network": 1, "baselines": {}}
+    result = forecast.backtest(prices, SHORT, model="own_networks:windowed_lstm", **settings)
+    assert set(result.quantiles) == {"own_networks:windowed_lstm", "har-garch"}
+    last = forecast.backtest(prices, SHORT, model=own_networks.windowed_lstm, **{**settings, "first_year": 2016})
+    quantiles = result.quantiles["own_networks:windowed_lstm"][-len(last.origins) :]
+    assert torch.equal(quantiles, last.quantiles["own_networks:lstm"])
+
+
+def test_later_prices_change_no_forecast(prices: data.Panel) -> None:
+    values = prices.values.plain().clone()
+    values[prices.dates >= np.datetime64("2016-01-01")] *= 3
+    changed = replace(prices, values=type(prices.values)(values))
+    settings = {"first_year": 2015, "baselines": {}, "model": own_networks.ResidualCnn}
+    one, other = (forecast.backtest(panel, SHORT, **settings) for panel in (prices, changed))
+    before = one.origins < np.datetime64("2016-01-01")
+    name = "own_networks:ResidualCnn"
+    assert torch.equal(one.quantiles[name][before], other.quantiles[name][before])
+
+
+@pytest.mark.parametrize(
+    ("network", "message"),
+    [
+        (own_networks.Bidirectional, r"own_networks:Bidirectional looks ahead: its correction of row \d+ changes"),
+        (own_networks.BatchNormalized, r"own_networks:BatchNormalized looks ahead: its forecast from row \d+ changes"),
+    ],
+)
+def test_a_network_that_looks_ahead_is_refused(prices: data.Panel, network: type[nn.Module], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        forecast.fit(prices, SHORT, model=network)
+
+
+def test_a_module_is_copied_and_one_trained_elsewhere_is_only_calibrated(prices: data.Panel) -> None:
+    module = own_networks.Transformer(2, (5, 21, 63, 126), SHORT.model.har.levels, 30)
+    before = {name: x.clone() for name, x in module.state_dict().items()}
+    fitted = forecast.fit(prices, SHORT, model=module)
+    assert all(torch.equal(x, before[name]) for name, x in module.state_dict().items())
+    assert not torch.equal(fitted.model.network.output.weight, module.output.weight)
+    given = forecast.Forecaster.from_module(module, prices)
+    assert torch.equal(given.model.network.output.weight, module.output.weight)
+    outcomes = data.targets(prices.values.plain(), given.horizons)[-300:-130]
+    with torch.no_grad():
+        inputs = [
+            given.predict(prices.between(None, day)).log_returns for day in prices.dates[-300:-130:10].astype(str)
+        ]
+    inside = torch.stack([(x[..., 0] <= y) & (y <= x[..., -1]) for x, y in zip(inputs, outcomes[::10])])
+    assert inside.double().mean() > 0.75  # a network that knows nothing is calibrated
+
+
+def test_names_and_configs_are_other_words_for_the_same_model(prices: data.Panel) -> None:
+    by_name = forecast.fit(prices, SHORT, model="har-lstm")
+    by_config = forecast.fit(prices, replace(SHORT, model=HarLstmConfig()))
+    assert by_name.to_bytes() == by_config.to_bytes()
+
+
+@pytest.mark.parametrize(
+    ("model", "error", "message"),
+    [
+        ("har-lsmt", ValueError, "did you mean 'har-lstm'"),
+        ("own_networks:Nothing", ValueError, "no Nothing in own_networks"),
+        ("no_such_module:Network", ValueError, "No module named 'no_such_module'"),
+        (3, TypeError, "fit: model must be a name, a config, a Module"),
+        (lambda hidden: nn.Linear(2, hidden), TypeError, "needs hidden: give it a default"),
+        (nn.Conv1d(2, 3, 60), ValueError, r"must return \(B, H, N, Q\) .* for a window of shape \(2, 60, 2\)"),
+        (lambda: "network", TypeError, "must return a Module; got str"),
+    ],
+)
+def test_what_is_no_network_is_refused(prices: data.Panel, model: object, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        forecast.fit(prices, SHORT, model=model)
+
+
+def test_two_models_are_refused(prices: data.Panel) -> None:
+    with pytest.raises(ValueError, match="expected one model; got model='har-tcn' and 'har-lstm' in config"):
+        forecast.fit(prices, FitConfig(HarLstmConfig()), model="har-tcn")
+
+
+@pytest.mark.slow
+@pytest.mark.export
+@pytest.mark.filterwarnings("ignore")  # raised inside torch while Inductor is imported and compiles
+@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("format", ["pt2", "aoti", "onnx"])
+def test_every_kind_of_output_is_exported(prices: data.Panel, tmp_path: Path, name: str, format: str) -> None:
+    fitted = forecast.fit(prices, SHORT, model=getattr(own_networks, name))
+    path = export.export(fitted, tmp_path / "network", format)
+    served = export.Artifact.load(path).predict(prices)
+    torch.testing.assert_close(served.log_returns, fitted.predict(prices).log_returns, rtol=0, atol=1e-5)

@@ -1,0 +1,235 @@
+"""Train a network of one's own on windows of prices, calibrate it on later rows, and check what a forecast depends on.
+
+Legend: T rows, L rows of a window, W windows, N symbols, H horizons, Q levels.
+"""
+
+import copy
+from typing import TYPE_CHECKING, cast
+
+import torch
+from torch import Tensor
+from torch.distributions import Distribution
+
+from torchcommodity.data import targets
+from torchcommodity.losses import pinball
+from torchcommodity.models import HarNetwork, HarOutput, ModelInputs, OwnNetwork, model_name, scale_inputs, to_device
+from torchcommodity.opkit.arguments import current_operation
+from torchcommodity.training._calibration import calibrate, own_quantiles
+from torchcommodity.training._config import TrainConfig
+from torchcommodity.training._runtime import make_fabric, torch_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+WINDOWS = 64  # of a training step
+WINDOWS_AT_ONCE = 512  # of a forecast of many rows
+CHECKED = 4  # windows whose forecasts must not depend on one another
+TOLERANCE = 1e-3  # of the width of quantiles: a window in a batch and alone differ by rounding
+
+
+class WindowedRows:
+    """Rows of prices with the output of `Har`, from which windows and their outcomes are taken."""
+
+    @torch.no_grad()
+    def __init__(self, model: OwnNetwork, inputs: ModelInputs) -> None:
+        self.inputs, self.lookback = scale_inputs(inputs, model.har.scale), model.config.lookback
+        self.output = HarOutput(*(x[0] for x in model.har(*inputs.batch())))
+        self.outcomes = targets(self.inputs.prices, model.har.config.horizons)  # (T, H, N); NaN where they end later
+
+    def known(self, start: int) -> Tensor:  # (W,)
+        """Rows from `start` on with a whole window, a scale and an outcome."""
+        valid = (torch.isfinite(self.output.log_scale) & torch.isfinite(self.outcomes)).flatten(1).any(1)
+        rows = valid.nonzero()[:, 0]
+        return rows[rows >= max(start, self.lookback - 1)]
+
+    def batch(self, rows: Tensor) -> tuple[ModelInputs, HarOutput]:
+        """The windows that end at rows, and the output of `Har` there; the roll calendar goes on for its rows ahead."""
+        index = rows[:, None] + torch.arange(1 - self.lookback, 1)
+        parts = [None if x is None else x[index] for x in self.inputs[:7]]
+        if self.inputs.rolls is not None:
+            ahead = len(self.inputs.rolls) - len(self.inputs.prices)
+            parts[1] = self.inputs.rolls[rows[:, None] + torch.arange(1 - self.lookback, 1 + ahead)]
+        return ModelInputs(*cast("list[Tensor]", parts)), HarOutput(*(x[rows] for x in self.output))
+
+
+def train_windows(
+    model: OwnNetwork,
+    inputs: ModelInputs,
+    start: int,
+    config: TrainConfig,
+    symmetry: float,
+    seed: int,
+    progress: "Callable[[int, int, str], None] | None",
+) -> tuple[int, tuple[tuple[float, ...], ...]]:
+    """Train in place on windows with outcomes that end before row `start`; the rows from it on choose the epoch.
+
+    The loss is the mean pinball loss of the quantiles over sigma of `Har`, so that horizons, calm and volatile periods
+    weigh alike; of a distribution its negative log-likelihood.
+
+    Returns:
+        The best epoch, and by epoch and horizon the change of the validation loss against `Har` in percent.
+    """
+    calibrate(model.har, inputs.before(start), symmetry)
+    past, later = WindowedRows(model, inputs.before(start)), WindowedRows(model, inputs)
+    training, validation = past.known(0), later.known(start)
+    standardize(model, past.inputs.prices)
+    fabric = make_fabric(config.device, config.precision, None)
+    generator = torch.Generator().manual_seed(seed)
+    baseline = _baseline_loss(model, later, validation)
+    best, best_change, changes = (0, copy.deepcopy(model.state_dict())), torch.inf, list[tuple[float, ...]]()
+    with torch_settings(fabric, config.matmul_precision, config.num_threads), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = to_device(model, fabric.device)
+        model.har.requires_grad_(False)
+        parameters = [x for name, x in model.named_parameters() if not name.startswith("har.") and x.requires_grad]
+        optimizer = torch.optim.AdamW(parameters, lr=config.learning_rate, weight_decay=config.weight_decay)
+        for epoch in range(1, config.epochs + 1):
+            model.train()
+            for rows in training[torch.randperm(len(training), generator=generator)].split(WINDOWS):
+                optimizer.zero_grad()
+                loss = _loss(model, past, rows)
+                loss.backward()
+                torch.nn.utils.clip_grad_norm_(parameters, config.gradient_clip)
+                optimizer.step()
+            change = 100 * (evaluate(model, later, validation) / baseline - 1)
+            changes.append(tuple(change.tolist()))
+            if (mean := change.nanmean().item()) < best_change:
+                best, best_change = (epoch, copy.deepcopy(model.state_dict())), mean
+            if progress is not None:
+                progress(epoch, config.epochs, f"validation loss {mean:+.2f} % of Har's")
+            if epoch - best[0] >= config.patience:
+                break
+    model.load_state_dict(best[1])
+    model.har.requires_grad_(True)
+    return best[0], tuple(changes)
+
+
+def standardize(model: OwnNetwork, prices: Tensor) -> None:
+    """Mean and standard deviation of what the network sees, of the training rows (T, N); none of prices."""
+    if model.config.inputs == "prices":
+        return
+    known = (prices > 0) & (prices < torch.inf)
+    for n in range(model.har.assets):
+        log = prices[known[:, n], n].log()
+        values = log if model.config.inputs == "log prices" else log.diff()
+        model.mean[n], model.deviation[n] = values.mean(), values.std().clamp(min=torch.finfo(values.dtype).tiny)
+
+
+def _loss(model: OwnNetwork, rows: WindowedRows, chosen: Tensor) -> Tensor:
+    window, last = _to_model(model, *rows.batch(chosen))
+    outcome = rows.outcomes[chosen].to(last.log_scale.device, last.log_scale.dtype)
+    known = torch.isfinite(outcome) & torch.isfinite(last.log_scale)
+    output = model.outputs(window)
+    if isinstance(output, Distribution):
+        filled = torch.where(known, outcome, 0.0).to(torch.float32)
+        return -torch.where(known, output.log_prob(filled), 0.0).sum() / known.sum()
+    r, _ = model.raw(window, last)
+    return torch.where(known, _pinball(model, r, outcome, last), 0.0).sum() / known.sum()
+
+
+def _pinball(model: HarNetwork, quantiles: Tensor, outcome: Tensor, last: HarOutput) -> Tensor:  # (W, H, N)
+    levels = torch.tensor(model.har.config.levels).to(quantiles)
+    sigma = torch.where(torch.isfinite(last.log_scale), last.log_scale, 0.0).exp()
+    filled = torch.where(torch.isfinite(outcome), outcome, 0.0)
+    quantiles = torch.where(torch.isfinite(quantiles), quantiles, 0.0)
+    return pinball(quantiles / sigma.unsqueeze(-1), filled / sigma, levels, reduction="none").mean(-1)
+
+
+@torch.no_grad()
+def evaluate(model: OwnNetwork, rows: WindowedRows, chosen: Tensor) -> Tensor:  # (H,)
+    """Mean pinball loss over sigma, without the adjustment."""
+    model.eval()
+    parts = []
+    for part in chosen.split(WINDOWS_AT_ONCE):
+        window, last = _to_model(model, *rows.batch(part))
+        outcome = rows.outcomes[part].to(last.log_scale.device, last.log_scale.dtype)
+        loss = _pinball(model, model.raw(window, last)[0], outcome, last)
+        parts.append(torch.where(torch.isfinite(outcome) & torch.isfinite(last.log_scale), loss, torch.nan).cpu())
+    return torch.cat(parts).transpose(0, 1).flatten(1).nanmean(1)
+
+
+@torch.no_grad()
+def _baseline_loss(model: OwnNetwork, rows: WindowedRows, chosen: Tensor) -> Tensor:  # (H,)
+    output = HarOutput(*(x[chosen] for x in rows.output))
+    outcome, har = rows.outcomes[chosen], model.har
+    quantiles = output.shift.unsqueeze(-1) + output.log_scale.exp().unsqueeze(-1) * har.z.to(output.shift)
+    loss = _pinball(model, quantiles, outcome, output)
+    known = torch.isfinite(outcome) & torch.isfinite(output.log_scale)
+    return torch.where(known, loss, torch.nan).transpose(0, 1).flatten(1).nanmean(1)
+
+
+@torch.no_grad()
+def calibrate_windows(model: OwnNetwork, inputs: ModelInputs, start: int) -> None:
+    """Fit in place the adjustment d of the quantiles on the rows from `start` on, on which the network was not trained.
+
+    d are the quantiles of (outcome - r) / w at each level, those of each symbol drawn toward the pooled ones as the
+    shape of `Har` is.
+    """
+    model.eval()
+    rows = WindowedRows(model, inputs)
+    chosen, levels = rows.known(start), model.har.config.levels
+    parts = [_to_model(model, *rows.batch(part)) for part in chosen.split(WINDOWS_AT_ONCE)]
+    raw = [model.raw(*part) for part in parts]
+    r, w = (torch.cat([x[k].cpu() for x in raw]) for k in (0, 1))
+    standard = (rows.outcomes[chosen].unsqueeze(-1) - r) / w.unsqueeze(-1)  # (W, H, N, Q)
+    standard = torch.where(torch.isfinite(rows.output.log_scale[chosen]).unsqueeze(-1), standard, torch.nan)
+    adjustment = [own_quantiles(x, model.har.config, 0.0)[..., q] for q, x in enumerate(standard.unbind(-1))]
+    model.adjustment.copy_(torch.stack(adjustment, -1).nan_to_num())
+    assert model.adjustment.shape[-1] == len(levels)
+
+
+@torch.no_grad()
+def predict_rows(model: OwnNetwork, inputs: ModelInputs, start: int) -> Tensor:  # (T - start, H, N, Q)
+    """Quantiles after each row from `start` on; NaN without a scale."""
+    model.eval()
+    rows = WindowedRows(model, inputs)
+    parts = []
+    for chosen in torch.arange(start, len(inputs.prices)).split(WINDOWS_AT_ONCE):
+        window, last = rows.batch(chosen)
+        quantiles = model.calibrated(*model.raw(window, last))
+        parts.append(torch.where(torch.isfinite(last.log_scale).unsqueeze(-1), quantiles, torch.nan))
+    return torch.cat(parts)
+
+
+@torch.no_grad()
+def check_no_look_ahead(model: HarNetwork, inputs: ModelInputs) -> None:
+    """Raise ValueError if a forecast depends on later rows: by the correction of a row, or by other windows of a batch.
+
+    Raises:
+        ValueError: it does; the row is named.
+    """
+    rows, name = len(inputs.prices), model_name(model.config)
+    model.eval()
+    if model.lookback is None:
+        half = max(rows // 2, min(rows - 1, model.har.config.warmup + 1))
+        output = model.har(*inputs.batch())
+        changed = HarOutput(*(torch.cat([x[:, :half], -x[:, half:].nan_to_num()], 1) for x in output))
+        before, after = (model.correction(x)[0, :half] for x in (output, changed))
+        size = before.abs().nan_to_num().max().clamp(min=torch.finfo(before.dtype).tiny)
+        differs = ((before - after).abs().nan_to_num() > TOLERANCE * size).flatten(1).any(1).nonzero()
+        if len(differs):
+            raise ValueError(
+                f"{current_operation()}: model {name} looks ahead: its correction of row {int(differs[0])} changes "
+                f"with the rows from {half} on"
+            )
+        return
+    assert isinstance(model, OwnNetwork)
+    windowed = WindowedRows(model, inputs)
+    chosen = torch.arange(model.lookback - 1, rows)
+    chosen = chosen[torch.isfinite(windowed.output.log_scale[chosen]).flatten(1).all(1)]
+    chosen = chosen[torch.linspace(0, len(chosen) - 1, CHECKED).long()] if len(chosen) else chosen
+    if not len(chosen):
+        return
+    r, w = model.raw(*_to_model(model, *windowed.batch(chosen)))
+    for k, row in enumerate(chosen.tolist()):
+        alone, _ = model.raw(*_to_model(model, *windowed.batch(chosen[k : k + 1])))
+        if ((alone[0] - r[k]).abs() > TOLERANCE * w[k].unsqueeze(-1)).any():
+            raise ValueError(
+                f"{current_operation()}: model {name} looks ahead: its forecast from row {row} changes with the other "
+                f"windows of a batch, such as that of row {int(chosen[-1])}"
+            )
+
+
+def _to_model(model: OwnNetwork, window: ModelInputs, last: HarOutput) -> tuple[ModelInputs, HarOutput]:
+    device = model.har.mix.device
+    return window.to(device), HarOutput(*(to_device(x, device) for x in last))
