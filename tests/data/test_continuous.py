@@ -160,7 +160,7 @@ def test_adjustment_without_a_common_day_is_missing():
 def test_negative_panama_prices_are_reported():
     table = market()
     panel = build(table.assign(settle=60.0 - table["settle"]), adjustment="panama")
-    assert "nonpositive" in [finding.kind for finding in panel.findings]
+    assert "signed prices" in [finding.kind for finding in panel.findings]
 
 
 def test_late_contract_is_left_out_and_reported():
