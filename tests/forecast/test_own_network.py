@@ -71,6 +71,24 @@ def test_a_file_never_chooses_what_is_imported(
     assert forecast.Forecaster.load(tmp_path / "lstm.safetensors").symbols == ("WTI", "BRENT")
 
 
+def test_a_symbol_that_begins_later_leaves_no_nan_in_the_weights(prices: data.Panel) -> None:
+    values = prices.values.plain().clone()
+    values[:900, 1] = torch.nan
+    late = replace(prices, values=type(prices.values)(values))
+    fitted = forecast.fit(late, SHORT, model=own_networks.windowed_lstm)
+    assert all(torch.isfinite(x).all() for x in fitted.model.network.parameters())
+    assert torch.isfinite(fitted.predict(late).log_returns).all()
+
+
+def test_a_gradient_that_is_not_finite_is_an_error(prices: data.Panel) -> None:
+    class Broken(own_networks.ResidualCnn):
+        def forward(self, prices: torch.Tensor) -> torch.Tensor:
+            return super().forward(prices) + (self.output.bias - self.output.bias.detach()).sqrt().sum()
+
+    with pytest.raises(ValueError, match=r"the gradient of .*Broken must be finite; got nan in epoch 1"):
+        forecast.fit(prices, SHORT, model=Broken)
+
+
 def test_a_backtest_trains_a_fresh_network_for_each_fold(prices: data.Panel) -> None:
     settings = {"first_year": 2015, "refit_network": 1, "baselines": {}}
     result = forecast.backtest(prices, SHORT, model="own_networks:windowed_lstm", **settings)

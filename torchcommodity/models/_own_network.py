@@ -204,7 +204,10 @@ class OwnNetwork(HarNetwork):
 
     def raw(self, window: ModelInputs, last: HarOutput) -> tuple[Tensor, Tensor]:  # (B, H, N, Q), (B, H, N)
         """r and w of windows with a batch axis, and of the output of `Har` at their last rows (B, ...)."""
-        output, shift, sigma = self.outputs(window), last.shift, last.log_scale.exp()
+        # zero and one for a symbol in its warm-up, whose forecast is NaN: a NaN here would reach the gradient of others
+        shift = torch.where(torch.isfinite(last.shift), last.shift, 0.0)
+        sigma = torch.where(torch.isfinite(last.log_scale), last.log_scale, 0.0).exp()
+        output = self.outputs(window)
         normal = self.normal.to(sigma)
         if self.layer is not None:
             bend = output.to(sigma).unflatten(-1, (*sigma.shape[1:], len(normal)))

@@ -89,7 +89,10 @@ def train_windows(
                 optimizer.zero_grad()
                 loss = _loss(model, past, rows)
                 loss.backward()
-                torch.nn.utils.clip_grad_norm_(parameters, config.gradient_clip)
+                norm = torch.nn.utils.clip_grad_norm_(parameters, config.gradient_clip)
+                if not torch.isfinite(norm):
+                    rule = f"the gradient of {model_name(model.config)} must be finite"
+                    raise ValueError(f"{current_operation()}: {rule}; got {norm} in epoch {epoch}")
                 optimizer.step()
             change = 100 * (evaluate(model, later, validation) / baseline - 1)
             changes.append(tuple(change.tolist()))
