@@ -24,7 +24,7 @@ from torchcommodity.optimize import (
     sparsity,
     weight_importance,
 )
-from torchcommodity.training import ModelInputs, TrainConfig
+from torchcommodity.training import ModelInputs
 
 Predict = Callable[[Forecaster], Tensor]
 LIGHT = ("har-garch", "har-lstm", "har-tcn")
@@ -104,9 +104,7 @@ def test_every_network_is_quantized_with_little_error(trained: Forecaster, input
 
 
 @pytest.mark.slow
-def test_every_network_is_pruned_by_gradient_fine_tuned_and_distilled(
-    trained: Forecaster, inputs: ModelInputs, one_epoch: TrainConfig
-) -> None:
+def test_every_network_is_pruned_by_gradient_fine_tuned_and_distilled(trained: Forecaster, inputs: ModelInputs) -> None:
     if name_of(trained) == "har-garch":
         with pytest.raises(ValueError, match=NO_NETWORK):
             weight_importance(trained, inputs)
@@ -115,17 +113,19 @@ def test_every_network_is_pruned_by_gradient_fine_tuned_and_distilled(
     assert scores.by_batch.shape == (16, len(scores.weights))
     sparse = prune(trained, 0.5, method="gradient", batches=inputs)
     assert sparsity(sparse).share == pytest.approx(0.5, abs=0.01)
-    tuned = fine_tune(sparse, inputs, config=one_epoch)
+    tuned = fine_tune(sparse, inputs, epochs=1)
     assert sparsity(tuned).zeros >= sparsity(sparse).zeros
-    student = distill(trained, None, inputs, config=one_epoch)
-    assert "distilled from" in student.record.note
+    result = distill(trained, prune(trained, 0.5), inputs, epochs=1)
+    assert "; distilled from" in result.model.record.note
 
 
 def test_functions_say_what_needs_a_forecaster(forecaster: Forecaster, inputs: ModelInputs) -> None:
     module: Any = nn.Linear(3, 2)
     with pytest.raises(TypeError, match=r"prune: batches of prices \(ModelInputs\) need a Forecaster"):
         prune(module, 0.5, method="gradient", batches=inputs)
-    with pytest.raises(TypeError, match=r"fine_tune: a Forecaster is fine-tuned and validated on prices"):
+    with pytest.raises(TypeError, match=r"fine_tune: batches of prices \(ModelInputs\) need a Forecaster"):
+        fine_tune(module, inputs)
+    with pytest.raises(ValueError, match=r"fine_tune: batches need a loss_fn\(output, target\)"):
         fine_tune(forecaster, [(torch.ones(1), torch.ones(1))])
     for function in (lambda x: prune(x, 0.5), quantize, mixed_precision, model_size, channels_last, sparsity):
         with pytest.raises(TypeError, match=r"model must be an nn\.Module or a Forecaster; got model='dict'"):

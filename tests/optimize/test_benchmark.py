@@ -6,16 +6,14 @@ import pytest
 
 from torchcommodity.forecast import Forecaster
 from torchcommodity.optimize import benchmark_inputs, benchmark_table, pipeline, summarize_benchmark
-from torchcommodity.training import ModelInputs, TrainConfig
+from torchcommodity.training import ModelInputs
 
 
-def test_benchmark_table_measures_every_variant_of_the_pipeline(
-    forecaster: Forecaster, inputs: ModelInputs, one_epoch: TrainConfig
-) -> None:
+def test_benchmark_table_measures_every_variant_of_the_pipeline(forecaster: Forecaster, inputs: ModelInputs) -> None:
     pytest.importorskip("torchao")
     start = len(inputs.prices) - 120
     example = benchmark_inputs(inputs, 150, 1, 21)
-    variants = pipeline(forecaster, inputs.before(start), example, config=one_epoch, compiled=False)
+    variants = pipeline(forecaster, inputs.before(start), example, epochs=1, compiled=False)
     table = benchmark_table(variants, inputs, start, rows=150, batch_size=3, calls=5, batch_calls=2)
     rows = {row.variant: row for row in table}
     assert list(rows) == list(variants)

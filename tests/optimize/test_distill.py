@@ -2,38 +2,57 @@
 
 import copy
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
 
-from torchcommodity.forecast import Forecaster
-from torchcommodity.models import HarLstmConfig
+from torchcommodity.data import Panel
+from torchcommodity.forecast import Forecaster, fit
+from torchcommodity.models import HarLstmConfig, build_model
 from torchcommodity.optimize import distill, model_size
-from torchcommodity.training import ModelInputs, TrainConfig, from_toml
+from torchcommodity.training import FitConfig, ModelInputs, TrainConfig, from_toml, to_toml
+
+
+def with_network(forecaster: Forecaster, hidden: int) -> Forecaster:
+    """The forecaster with a network of other size, which corrects nothing yet."""
+    config = HarLstmConfig(forecaster.model.har.config, hidden=hidden)
+    model = build_model(config, 2, seed=0)
+    model.har.load_state_dict(forecaster.model.har.state_dict())
+    settings = replace(from_toml(forecaster.record.settings), model=config)
+    return replace(forecaster, model=model.eval(), record=replace(forecaster.record, settings=to_toml(settings)))
 
 
 def test_distill_brings_the_student_closer_to_the_teacher_than_the_baseline(
-    forecaster: Forecaster, inputs: ModelInputs, one_epoch: TrainConfig
+    forecaster: Forecaster, inputs: ModelInputs, tmp_path: Path
 ) -> None:
-    har, config = forecaster.model.har.config, replace(one_epoch, epochs=8, learning_rate=0.03, weight_decay=0.0)
-    student = distill(forecaster, HarLstmConfig(har, hidden=3), inputs, config=config, weight=1.0)
+    before = with_network(forecaster, 3)
+    result = distill(forecaster, before, inputs, weight=1.0, epochs=6, learning_rate=0.03)
+    student = result.model
+    assert result.improved
+    assert result.validated
+    assert min(result.distances) < 0.9 * result.distances[0]
     assert model_size(student).parameters < model_size(forecaster).parameters
-    assert from_toml(student.record.settings).model == student.model.config
-    change = student.record.validation[student.record.epoch - 1]
-    assert min(change) < 0  # percent of the distance between baseline and teacher, in validation
-    assert ((student.model.har.shrink > 0) == (torch.tensor(change) < 0)).all()
-    assert student.record.corrected == tuple(h for h, x in zip(har.horizons, change) if x < 0)
+    for name, x in before.model.har.state_dict().items():  # the econometric part
+        assert torch.equal(student.model.har.state_dict()[name].nan_to_num(), x.nan_to_num())
+    assert student.record.note.endswith(f"distilled from HarLstm, epoch {result.epoch} of 6")
+    student.save(tmp_path / "student.safetensors")
+    assert Forecaster.load(tmp_path / "student.safetensors").model.config == student.model.config
 
 
-def test_distill_rejects_other_econometric_settings_and_weight_out_of_range(
-    forecaster: Forecaster, inputs: ModelInputs
+def test_distill_rejects_other_forecasts_and_weight_out_of_range(
+    forecaster: Forecaster, inputs: ModelInputs, panel: Panel
 ) -> None:
-    with pytest.raises(ValueError, match=r"distill: student\.har must equal the econometric settings of the teacher"):
-        distill(forecaster, HarLstmConfig(hidden=3), inputs)
+    har = replace(forecaster.model.har.config, horizons=(5, 42))
+    other = fit(panel, FitConfig(HarLstmConfig(har, hidden=3), TrainConfig(epochs=0)))
+    with pytest.raises(ValueError, match=r"distill: the student must have the horizons of the teacher, \(5, 21\); got"):
+        distill(forecaster, other, inputs)
     with pytest.raises(ValueError, match=r"distill: weight must be in \[0, 1\]; got weight=2"):
-        distill(forecaster, None, inputs, weight=2)
+        distill(forecaster, forecaster, inputs, weight=2)
+    with pytest.raises(ValueError, match=r"distill: inputs must have rows for windows of training and, a longest"):
+        distill(forecaster, forecaster, inputs.before(63 + 252 + 30))
 
 
 def small_student() -> nn.Module:
@@ -120,8 +139,11 @@ def test_distill_rejects_other_shapes_nan_and_mixed_arguments(forecaster: Foreca
         distill(teacher, student, iter(CLASSES), loss="temperature")
     with pytest.raises(TypeError, match=r"distill: batches of prices \(ModelInputs\) need a Forecaster"):
         distill(teacher, student, inputs)
-    with pytest.raises(TypeError, match="distill: a Forecaster is distilled into the config of a model, on prices"):
-        distill(forecaster, student, CLASSES)  # type: ignore[call-overload]
+    config: Any = HarLstmConfig(forecaster.model.har.config)
+    with pytest.raises(
+        TypeError, match=r"distill: model must be an nn\.Module or a Forecaster; got model='HarLstmConfig'"
+    ):
+        distill(forecaster, config, inputs)
 
 
 def test_distill_names_outputs_and_targets_that_a_loss_cannot_take() -> None:

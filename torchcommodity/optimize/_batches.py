@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NoReturn
+from typing import NamedTuple, NoReturn, cast
 
 import torch
 from torch import Tensor, nn
@@ -11,13 +11,15 @@ from torch.nn.utils.rnn import PackedSequence
 from torchcommodity.data import Window, targets
 from torchcommodity.forecast import Forecaster
 from torchcommodity.losses import pinball
-from torchcommodity.models import positive_prices
+from torchcommodity.models import HarNetwork, positive_prices
 from torchcommodity.opkit.arguments import current_operation, raise_invalid
 from torchcommodity.optimize._calls import Loss, call_loss, call_model, check_scalar
 from torchcommodity.optimize._module import is_sequence
-from torchcommodity.training import ModelInputs
+from torchcommodity.training import ModelInputs, to_device
 
-ROWS, WINDOWS = 252, 16  # rows of a window of prices after the warm-up; number of windows
+ROWS, WINDOWS = 252, 16  # rows of a window of prices after the warm-up; number of windows of a measurement
+TRAINING_ROWS = 1024  # windows at most, if only the last row of each is forecast; 32 in a training step
+TRAINING_WINDOWS, SCORED = 256, 126  # if so many last rows are; 8 windows in a training step
 
 
 def split_batch(batch: object) -> tuple[object, Sequence[object]]:
@@ -90,24 +92,118 @@ def batches_and_loss(
 ) -> tuple[Iterable[object], Loss]:
     """Batches and their loss: as they are for a module, made of prices for a forecaster with ModelInputs."""
     if isinstance(batches, ModelInputs) and isinstance(model, Forecaster):
-        levels = torch.tensor(model.levels, dtype=torch.double)
-        default: Loss = lambda quantiles, target: pinball(quantiles.double(), target, levels)  # noqa: E731
-        return list(price_windows(model, batches)), loss_fn or default
+        return price_windows(model, batches, _window_ends(model, batches, WINDOWS)), loss_fn or price_loss(model)
     check_batches(batches, repeated=False)
     if loss_fn is None:
         raise_invalid(current_operation(), "batches need a loss_fn(output, target)", loss_fn=None)
     return batches, loss_fn
 
 
-def price_windows(forecaster: Forecaster, inputs: ModelInputs) -> Iterator[tuple[object, Tensor]]:
-    """Evenly spaced windows in order of time: arguments of the model, and log-returns (1, H, N) after the last row."""
-    har = forecaster.model.har.config
-    rows, ahead = har.warmup + ROWS, har.horizons[-1]
-    total = len(inputs.prices)
+class TrainingBatches(NamedTuple):
+    """Batches for training, readable once per epoch, and for validation; and what is called on them."""
+
+    training: Iterable[object]
+    validation: Iterable[object] | None
+    every_row: bool = False
+
+    def called(self, module: nn.Module) -> nn.Module:
+        """The module, or one that gives the forecasts of every row of windows."""
+        return EveryRow(cast(HarNetwork, module)) if self.every_row else module
+
+
+class EveryRow(nn.Module):
+    """Forecasts of the last rows of windows by one call of a model that corrects the scale of every row.
+
+    Zero where there is no forecast.
+    """
+
+    def __init__(self, model: HarNetwork) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, *inputs: Tensor | None) -> Tensor:  # (B, R, H, N, Q)
+        output = self.model.har(*inputs)
+        quantiles: Tensor = self.model.har.quantiles(output, self.model.correction(output))[:, -SCORED:]
+        return torch.where(quantiles.isfinite(), quantiles, 0.0)  # before a symbol's warm-up: without a gradient
+
+
+def training_batches(
+    model: nn.Module | Forecaster, batches: Iterable[object] | ModelInputs, validation: Iterable[object] | None
+) -> TrainingBatches:
+    """Batches as they are or, of a forecaster's prices, windows.
+
+    Training takes them in random order; the last fifth, whose origins come after the outcomes of the others, is the
+    validation.
+    """
+    if not (isinstance(batches, ModelInputs) and isinstance(model, Forecaster)):
+        check_batches(batches, repeated=True)
+        if validation is not None:
+            check_batches(validation, repeated=False)
+        return TrainingBatches(batches, validation)
+    every_row = model.model.lookback is None  # else it forecasts the last row of a window only
+    most, at_once, scored = (TRAINING_WINDOWS, 8, SCORED) if every_row else (TRAINING_ROWS, 32, 1)
+    ends = _window_ends(model, batches, most)
+    first = ends[-max(len(ends) // 5, 1)]
+    earlier = [end for end in ends if end + model.horizons[-1] + scored - 1 <= first]
+    if not earlier:
+        rule = "inputs must have rows for windows of training and, a longest horizon later, of validation"
+        raise_invalid(current_operation(), rule, rows=len(batches.prices))
+    order = torch.randperm(len(earlier), generator=torch.Generator().manual_seed(0)).tolist()
+    scored = scored if every_row else 0
+    training = price_windows(model, batches, [earlier[k] for k in order], at_once, scored)
+    if validation is None:
+        validation = price_windows(model, batches, [end for end in ends if end >= first], at_once, scored)
+    return TrainingBatches(training, validation, every_row)
+
+
+def price_loss(forecaster: Forecaster) -> Loss:
+    """Pinball loss of the forecasts of a forecaster's model, over the root of the horizon, so that all weigh alike."""
+    levels, root = torch.tensor(forecaster.levels, dtype=torch.double), root_of_horizons(forecaster)
+
+    def loss(quantiles: Tensor, target: Tensor) -> Tensor:
+        scale = root.to(target)
+        return pinball(quantiles.to(target) / scale.unsqueeze(-1), target / scale, levels.to(target))
+
+    return loss
+
+
+def root_of_horizons(forecaster: Forecaster) -> Tensor:  # (H, 1)
+    """Root of every horizon in rows, with which the scale of a return grows."""
+    return torch.tensor(forecaster.horizons, dtype=torch.double).sqrt().unsqueeze(-1)
+
+
+def _window_ends(forecaster: Forecaster, inputs: ModelInputs, most: int) -> list[int]:
+    """Rows after windows, evenly spaced in order of time, in which every symbol has prices."""
+    first = int(inputs.prices.isfinite().int().argmax(0).max())  # the row of the first price of the youngest symbol
+    rows, ahead, total = first + _window_rows(forecaster), forecaster.horizons[-1], len(inputs.prices)
     if total < rows + ahead:
         rule = f"inputs must have at least {rows + ahead} rows: a warm-up, a window and the longest horizon"
+        rule += f", from row {first} on, where every symbol has prices" if first else ""
         raise_invalid(current_operation(), rule, rows=total)
-    realized = targets(positive_prices(inputs.prices.double(), forecaster.scale), har.horizons)
-    ends = torch.linspace(rows, total - ahead, min(WINDOWS, total - ahead - rows + 1)).long().tolist()
-    for end in ends:
-        yield inputs.before(end).after(end - rows).batch(), realized[end - 1 : end]
+    ends: list[int] = torch.linspace(rows, total - ahead, min(most, total - ahead - rows + 1)).long().tolist()
+    return ends
+
+
+def _window_rows(forecaster: Forecaster) -> int:
+    return forecaster.model.har.config.warmup + ROWS
+
+
+def price_windows(
+    forecaster: Forecaster, inputs: ModelInputs, ends: Sequence[int], at_once: int = 1, scored: int = 0
+) -> list[tuple[tuple[Tensor | None, ...], Tensor]]:
+    """Batches of windows that end before rows: arguments of the model, and log-returns (B, H, N) after the last row.
+
+    With `scored` rows, the log-returns (B, R, H, N) are those after each of the last R rows.
+    """
+    rows = _window_rows(forecaster)
+    prices = positive_prices(inputs.prices.double(), forecaster.scale)
+    realized = targets(prices, forecaster.horizons)
+    inputs, realized = inputs.to(forecaster.device), to_device(realized, forecaster.device)
+    batches = []
+    for start in range(0, len(ends), at_once):
+        chosen = ends[start : start + at_once]
+        windows = [inputs.before(end).after(end - rows).batch() for end in chosen]
+        parts = [None if part[0] is None else torch.cat(part) for part in zip(*windows)]
+        outcomes = [realized[end - scored : end] if scored else realized[end - 1] for end in chosen]
+        batches.append((tuple(parts), torch.stack(outcomes)))
+    return batches

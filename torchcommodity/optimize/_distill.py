@@ -1,31 +1,29 @@
 """Knowledge distillation: train a small model on the outputs of a large one and on the targets."""
 
-import copy
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal, overload
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
 from torchcommodity.forecast import Forecaster
-from torchcommodity.models import HarLstmConfig, ModelConfig, build_model
 from torchcommodity.opkit.arguments import check_number, operation, raise_invalid
-from torchcommodity.optimize._batches import check_batches, check_loss, raise_empty, split_batch
+from torchcommodity.optimize._batches import check_loss, raise_empty, root_of_horizons, split_batch, training_batches
 from torchcommodity.optimize._calls import call_model
 from torchcommodity.optimize._distill_losses import DistillLoss, make_distill_loss
-from torchcommodity.optimize._module import copy_module, module_of, restored_mode
-from torchcommodity.optimize._train import MakeOptimizer, train_epochs
-from torchcommodity.training import FitConfig, ModelInputs, Teacher, TrainConfig, to_toml, train
+from torchcommodity.optimize._module import copy_module, module_of, restored_mode, threads_of, with_module
+from torchcommodity.optimize._train import MakeOptimizer, keep_best_epoch, train_epochs
+from torchcommodity.training import ModelInputs
 
 
 @dataclass(frozen=True)
 class Distillation:
     """A distilled student and how it was trained; prints as one line."""
 
-    model: nn.Module  # the student of the best epoch, in evaluation mode
+    model: Any  # the student of the best epoch, in evaluation mode
     epoch: int  # the best epoch; 0: no epoch brought the student closer to the teacher
     losses: tuple[float, ...]  # mean training loss of every epoch
     distances: tuple[float, ...]  # teacher's term of the loss in validation: before, and after every epoch
@@ -46,22 +44,11 @@ class Distillation:
         return f"epoch {self.epoch} of {epochs}: distance on the {batches} batches {first:.3g} -> {last:.3g}"
 
 
-@overload
+@operation("distill")
 def distill(
-    teacher: Forecaster,
-    student: ModelConfig | None,
-    batches: ModelInputs,
-    *,
-    weight: float = 0.5,
-    config: TrainConfig | None = None,
-    symmetry: float = 0.5,
-    seed: int = 0,
-) -> Forecaster: ...
-@overload
-def distill(
-    teacher: nn.Module,
-    student: nn.Module,
-    batches: Iterable[object],
+    teacher: nn.Module | Forecaster,
+    student: nn.Module | Forecaster,
+    batches: Iterable[object] | ModelInputs,
     *,
     loss: Literal["quantile", "temperature"] | Callable[..., Tensor] = "quantile",
     levels: Sequence[float] | Tensor | None = None,
@@ -71,25 +58,7 @@ def distill(
     epochs: int = 10,
     optimizer: MakeOptimizer = torch.optim.AdamW,
     learning_rate: float = 1e-3,
-) -> Distillation: ...
-@operation("distill")
-def distill(
-    teacher: Any,
-    student: Any,
-    batches: Any,
-    *,
-    loss: Any = "quantile",
-    levels: Any = None,
-    temperature: float = 2.0,
-    weight: float = 0.5,
-    validation: Any = None,
-    epochs: int = 10,
-    optimizer: MakeOptimizer = torch.optim.AdamW,
-    learning_rate: float = 1e-3,
-    config: TrainConfig | None = None,
-    symmetry: float = 0.5,
-    seed: int = 0,
-) -> Any:
+) -> Distillation:
     """Train a small model on the outputs of `teacher` and on the targets.
 
         quantile:     (1 - weight) pinball(q, target) + weight |q - q_teacher|
@@ -98,37 +67,34 @@ def distill(
     The teacher runs in evaluation mode without gradients, the student is trained as a copy. The epoch that is closest
     to the teacher in validation is returned, or the student as it was if none is closer, and the result says so.
 
-    A forecaster as teacher takes the config of a student and prices. The student's econometric part is the teacher's;
-    it corrects the horizons at which both the teacher corrects and the student improves the validation loss.
+    The econometric part of a forecaster does not change.
 
     Args:
-        teacher: any module, or a forecaster with a network; not changed.
-        student: a smaller module with outputs of the same shape, not changed; of a forecaster the config of a
-            registered model with the teacher's `har`, or None for a `HarLstm` with 4 hidden units.
-        batches: (inputs, target) or inputs alone, in an iterable that can be read once per epoch, see `prune`; of a
-            forecaster its training and validation prices.
+        teacher: any module, or a forecaster; not changed.
+        student: a smaller module with outputs of the same shape, or a forecaster with the teacher's symbols, horizons
+            and levels; not changed.
+        batches: (inputs, target) or inputs alone, in an iterable that can be read once per epoch, see `prune`; or the
+            prices of a forecaster: windows of them are the batches, the last fifth of the windows is the validation.
         loss: "quantile" for outputs (..., Q) and a target (...); "temperature" for logits (..., C) and a target of
             classes (...) or of probabilities (..., C); or loss(student_output, teacher_output, target). The first two
             take models that return an object with `.logits` as well; without a target, its `.loss` replaces the
             cross-entropy.
-        levels: (Q,) quantile levels of the outputs, for "quantile".
+        levels: (Q,) quantile levels of the outputs, for "quantile"; None: those of a forecaster.
         temperature: T, for "temperature".
         weight: weight of the teacher's term in the loss, in [0, 1].
         validation: batches on which the distance to the teacher is measured; None: the training batches.
         epochs: passes over the batches.
         optimizer: a class of torch.optim, or a functools.partial of one.
         learning_rate: learning rate of the optimizer.
-        config: of a forecaster: training settings; the defaults if None.
-        symmetry: of a forecaster: as in `FitConfig`.
-        seed: of a forecaster: as in `forecast.fit`.
 
     Returns:
-        A Distillation; for a forecaster the student as a forecaster, whose record names the selected epoch, if any.
+        A Distillation, whose model is a module or a forecaster, as the student.
 
     Raises:
-        TypeError: teacher, student and batches are not all of a module, or all of a forecaster, or a number is text.
-        ValueError: the outputs of student and teacher differ in shape, a loss is not a finite scalar, a setting is out
-            of range, or the econometric settings of a forecaster's student are not the teacher's.
+        TypeError: teacher or student is not an nn.Module or a Forecaster, the batches are no batches, or a number is
+            text.
+        ValueError: the outputs of student and teacher differ in shape, two forecasters in symbols, horizons or levels,
+            a loss is not a finite scalar, or a setting is out of range.
 
     References:
         Hinton, Vinyals, Dean (2015). Distilling the knowledge in a neural network. arXiv:1503.02531.
@@ -143,37 +109,36 @@ def distill(
         >>> result.improved, len(result.losses), len(result.distances)
         (True, 5, 6)
     """
-    check_number("distill", weight=weight, temperature=temperature, learning_rate=learning_rate, symmetry=symmetry)
+    check_number("distill", weight=weight, temperature=temperature, learning_rate=learning_rate)
     if not 0 <= weight <= 1:
         raise_invalid("distill", "weight must be in [0, 1]", weight=weight)
+    scale = None
     if isinstance(teacher, Forecaster):
-        if isinstance(student, nn.Module | Forecaster) or not isinstance(batches, ModelInputs):
-            rule = "a Forecaster is distilled into the config of a model, on prices (ModelInputs)"
-            got = {"student": type(student).__name__, "batches": type(batches).__name__}
-            raise_invalid("distill", rule, TypeError, **got)
-        return distill_forecaster(teacher, student, batches, config, weight=weight, symmetry=symmetry, seed=seed)
-    check_batches(batches, repeated=True)
-    if validation is not None:
-        check_batches(validation, repeated=False)
-    teacher, student = module_of(teacher), copy_module(student)
-    pair = _Pair(teacher, student, make_distill_loss(loss, levels, temperature), weight)
-    training = train_epochs(
-        student, batches, pair.loss, epochs=epochs, optimizer=optimizer, learning_rate=learning_rate
-    )
-    argument, validation_batches = ("batches", batches) if validation is None else ("validation", list(validation))
-    losses: list[float] = []
-    with restored_mode(teacher):
-        teacher.eval()
-        distances = [pair.distance(argument, validation_batches)]
-        best = copy.deepcopy(student.state_dict())
-        for mean_loss in training:
-            losses.append(mean_loss)
-            distances.append(pair.distance(argument, validation_batches))
-            if distances[-1] < min(distances[:-1]):
-                best = copy.deepcopy(student.state_dict())
-    epoch = min(range(len(distances)), key=lambda k: distances[k])
-    student.load_state_dict(best)
-    return Distillation(student.eval(), epoch, tuple(losses), tuple(distances), validation is not None)
+        levels = teacher.levels if levels is None else levels
+        if isinstance(student, Forecaster):
+            _check_same_forecasts(teacher, student)
+        if isinstance(batches, ModelInputs):
+            scale = root_of_horizons(teacher)
+    data = training_batches(teacher, batches, validation)
+    original, module = module_of(teacher), copy_module(student)
+    criterion = make_distill_loss(loss, levels, temperature, scale)
+    pair = _Pair(data.called(original), data.called(module), criterion, weight)
+    settings: dict[str, Any] = {"epochs": epochs, "optimizer": optimizer, "learning_rate": learning_rate}
+    training = train_epochs(module, data.training, pair.loss, **settings)
+    later = None if data.validation is None else list(data.validation)
+    argument, measured = ("batches", data.training) if later is None else ("validation", later)
+    with threads_of(teacher), restored_mode(original):
+        original.eval()
+        epoch, losses, distances = keep_best_epoch(module, lambda: pair.distance(argument, measured), training)
+    note = f"distilled from {type(original).__name__}, epoch {epoch} of {len(losses)}"
+    return Distillation(with_module(student, module.eval(), note), epoch, losses, distances, later is not None)
+
+
+def _check_same_forecasts(teacher: Forecaster, student: Forecaster) -> None:
+    for name in ("symbols", "horizons", "levels"):
+        expected, received = getattr(teacher, name), getattr(student, name)
+        if expected != received:
+            raise_invalid("distill", f"the student must have the {name} of the teacher, {expected}", **{name: received})
 
 
 @dataclass(frozen=True)
@@ -218,36 +183,3 @@ class _Pair:
             rule = "student and teacher must return the same shape; adapt the student's last layer"
             raise_invalid("distill", rule, student=output, teacher=expected)
         return self.criterion(output, expected, *target, weight=weight)
-
-
-def distill_forecaster(
-    teacher: Forecaster,
-    student: ModelConfig | None,
-    inputs: ModelInputs,
-    config: TrainConfig | None,
-    *,
-    weight: float,
-    symmetry: float,
-    seed: int,
-) -> Forecaster:
-    """Train a student with the teacher's econometric part; see `distill`."""
-    har = teacher.model.har.config
-    student = student or HarLstmConfig(har, hidden=4)
-    if student.har != har:
-        raise ValueError(f"distill: student.har must equal the econometric settings of the teacher; got {student.har}")
-    settings = FitConfig(student, config or TrainConfig.for_frequency(har.frequency), symmetry)
-    model = build_model(student, len(teacher.symbols), seed)
-    result = train(model, inputs, settings.train, symmetry, seed, teacher=Teacher(teacher.model.eval(), weight))
-    improved = model.har.shrink > 0
-    model.har.load_state_dict(teacher.model.har.state_dict())
-    model.har.shrink.mul_(improved)
-    note = f"distilled from {type(teacher.model).__name__}: {result.note}"
-    record = replace(
-        teacher.record,
-        epoch=result.epoch,
-        corrected=tuple(h for h, shrink in zip(har.horizons, model.har.shrink.tolist()) if shrink),
-        validation=result.validation,
-        note=note,
-        settings=to_toml(settings),
-    )
-    return replace(teacher, model=model.eval(), record=record)

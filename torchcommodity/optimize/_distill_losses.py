@@ -17,8 +17,10 @@ IGNORED = -100  # class without a target, as in torch.nn.functional.cross_entrop
 TOLERANCE = 0.01  # of a sum of probabilities in half precision
 
 
-def make_distill_loss(loss: object, levels: Sequence[float] | Tensor | None, temperature: float) -> DistillLoss:
-    """Loss by name, or a function of your own without the argument `weight`."""
+def make_distill_loss(
+    loss: object, levels: Sequence[float] | Tensor | None, temperature: float, scale: Tensor | None = None
+) -> DistillLoss:
+    """Loss by name, or a function of your own without the argument `weight`; quantiles are divided by `scale`."""
     if loss == "temperature":
         if not temperature > 0:
             raise_invalid("distill", "temperature must be > 0", temperature=temperature)
@@ -27,8 +29,8 @@ def make_distill_loss(loss: object, levels: Sequence[float] | Tensor | None, tem
         if levels is None:
             rule = 'loss="quantile" needs levels, the quantile level of each output; for logits use loss="temperature"'
             raise_invalid("distill", rule, levels=None)
-        taus = torch.as_tensor(levels)
-        return lambda *outputs, weight: quantile_loss(*outputs, levels=taus, weight=weight)
+        taus, unit = torch.as_tensor(levels), torch.ones(()) if scale is None else scale
+        return lambda *outputs, weight: quantile_loss(*outputs, levels=taus, scale=unit, weight=weight)
     if not callable(loss):
         rule = 'loss must be "quantile", "temperature" or loss(student_output, teacher_output, target)'
         raise_invalid("distill", rule, loss=loss)
@@ -97,10 +99,13 @@ def quantile_loss(
     target: Tensor | None = None,  # (...)
     *,
     levels: Tensor,  # (Q,)
+    scale: Tensor,  # broadcasts to (...)
     weight: float,
 ) -> Tensor:  # ()
     """`losses.distillation_loss`; without a target only the teacher's term is left."""
     quantiles, expected = (_logits("quantile", output) for output in (student, teacher))
+    quantiles, expected = (x / scale.to(x).unsqueeze(-1) for x in (quantiles, expected))
+    target = None if target is None else target / scale.to(target)
     if target is None:
         target, weight = quantiles.new_full(quantiles.shape[:-1], torch.nan), 1.0
     return distillation_loss(quantiles, expected, target, levels.to(quantiles), weight=weight)

@@ -1,22 +1,19 @@
 """Training of a pruned model that keeps its zeros."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import partial
-from typing import cast
 
 import torch
 
 from torchcommodity.forecast import Forecaster
-from torchcommodity.models import HarNetwork
 from torchcommodity.opkit.arguments import check_number, operation, raise_invalid
-from torchcommodity.optimize._batches import batch_loss
+from torchcommodity.optimize._batches import batch_loss, price_loss, raise_empty, training_batches
 from torchcommodity.optimize._calls import Loss
 from torchcommodity.optimize._masks import copy_without_masks, mask_zeros, remove_masks
-from torchcommodity.optimize._module import Model, restored_mode
-from torchcommodity.optimize._train import MakeOptimizer, train_epochs
+from torchcommodity.optimize._module import Model, restored_mode, threads_of, with_module
+from torchcommodity.optimize._train import MakeOptimizer, keep_best_epoch, train_epochs
 from torchcommodity.optimize._weights import prunable_weights
-from torchcommodity.training import ModelInputs, TrainConfig, train
+from torchcommodity.training import ModelInputs
 
 
 @operation("fine_tune")
@@ -25,37 +22,28 @@ def fine_tune(
     batches: Iterable[object] | ModelInputs,
     loss_fn: Loss | None = None,
     *,
+    validation: Iterable[object] | None = None,
     epochs: int = 3,
     optimizer: MakeOptimizer = torch.optim.AdamW,
     learning_rate: float = 1e-3,
-    config: TrainConfig | None = None,
-    symmetry: float = 0.5,
-    seed: int = 0,
 ) -> Model:
-    """Continue training a pruned model; weights that are zero stay zero.
-
-    A module is trained for all epochs on all batches. A forecaster is trained on prices, with early stopping on later
-    rows: its econometric part and the corrected horizons do not change, and if no epoch improves on the econometric
-    baseline in validation, the pruned weights are kept, with a note in the record.
+    """Continue training a pruned model; weights that are zero stay zero, and the econometric part does not change.
 
     Args:
         model: pruned module, or a forecaster with a pruned network; not changed.
-        batches: for a module an iterable of (inputs, target) that can be read once per epoch, see `prune`; for a
-            forecaster its training and validation prices.
-        loss_fn: of a module: loss_fn(output, target), a scalar.
-        epochs: of a module: passes over the batches.
-        optimizer: of a module: a class of torch.optim, or a functools.partial of one.
-        learning_rate: of a module: learning rate of the optimizer.
-        config: of a forecaster: training settings; three epochs by default.
-        symmetry: of a forecaster: as in `FitConfig`.
-        seed: of a forecaster: as in `forecast.fit`.
+        batches: an iterable of (inputs, target) that can be read once per epoch, see `prune`; or the prices of a
+            forecaster: windows of them are the batches, and the last fifth of the windows is the validation.
+        loss_fn: loss_fn(output, target), a scalar; for prices the pinball loss.
+        validation: batches with whose loss the best epoch is chosen, which may be none; None: the last epoch.
+        epochs: passes over the batches.
+        optimizer: a class of torch.optim, or a functools.partial of one.
+        learning_rate: learning rate of the optimizer.
 
     Returns:
-        A copy, trained, in the same training mode.
+        A copy, trained, in the same training mode; the record of a forecaster has a note.
 
     Raises:
-        TypeError: the model is not an nn.Module or a Forecaster, the batches are not those of such a model,
-            or a number is text.
+        TypeError: the model is not an nn.Module or a Forecaster, the batches are no batches, or a number is text.
         ValueError: there is no weight to prune, no parameter to train or no batch, or a loss is not a finite scalar
             with a gradient.
 
@@ -68,33 +56,29 @@ def fine_tune(
         >>> torch.equal(tuned.weight == 0, sparse.weight == 0), torch.equal(tuned.weight, sparse.weight)
         (True, False)
     """
-    check_number("fine_tune", learning_rate=learning_rate, symmetry=symmetry)
-    if isinstance(model, Forecaster):
-        if not isinstance(batches, ModelInputs):
-            rule = "a Forecaster is fine-tuned and validated on prices: batches must be ModelInputs, see model_inputs()"
-            raise_invalid("fine_tune", rule, TypeError, batches=type(batches).__name__)
-        return cast(Model, _fine_tune_forecaster(model, batches, config, symmetry, seed))
+    check_number("fine_tune", learning_rate=learning_rate)
     module = copy_without_masks(model)
     mask_zeros(prunable_weights(module))
+    if loss_fn is None and isinstance(batches, ModelInputs) and isinstance(model, Forecaster):
+        loss_fn = price_loss(model)
+    data = training_batches(model, batches, validation)
     if loss_fn is None:
-        raise_invalid("fine_tune", "a module needs a loss_fn(output, target)", loss_fn=None)
-    loss = partial(batch_loss, module, loss_fn=loss_fn)
-    with restored_mode(module):
-        list(train_epochs(module, batches, loss, epochs=epochs, optimizer=optimizer, learning_rate=learning_rate))
-    return cast(Model, remove_masks(module))
+        raise_invalid("fine_tune", "batches need a loss_fn(output, target)", loss_fn=None)
+    loss = partial(batch_loss, data.called(module), loss_fn=loss_fn)
+    training = train_epochs(
+        module, data.training, loss, epochs=epochs, optimizer=optimizer, learning_rate=learning_rate
+    )
+    with threads_of(model), restored_mode(module):
+        if data.validation is None:
+            epoch = len(list(training))
+        else:
+            later = list(data.validation)
 
+            def measure() -> float:
+                module.eval()
+                losses = [loss(batch).item() for batch in later]
+                return sum(losses) / len(losses) if losses else raise_empty("validation")
 
-def _fine_tune_forecaster(
-    forecaster: Forecaster, inputs: ModelInputs, config: TrainConfig | None, symmetry: float, seed: int
-) -> Forecaster:
-    model = cast(HarNetwork, copy_without_masks(forecaster))
-    mask_zeros(prunable_weights(model))
-    config = config or replace(TrainConfig.for_frequency(forecaster.frequency), epochs=3)
-    result = train(model, inputs, config, symmetry, seed)
-    if not result.epoch:
-        note = f"{forecaster.record.note}; fine-tuning did not improve it and was discarded"
-        return replace(forecaster, record=replace(forecaster.record, note=note))
-    model = remove_masks(model)
-    model.har.load_state_dict(forecaster.model.har.state_dict())
-    note = f"{forecaster.record.note}; fine-tuned, epoch {result.epoch}"
-    return replace(forecaster, model=model, record=replace(forecaster.record, note=note))
+            epoch = keep_best_epoch(module, measure, training).epoch
+    note = f"fine-tuned, epoch {epoch}" if epoch else "fine-tuning did not improve it and was discarded"
+    return with_module(model, remove_masks(module), note)

@@ -69,10 +69,12 @@ def copy_module(model: object) -> nn.Module:
     return module
 
 
-def with_module(model: Model, module: nn.Module) -> Model:
-    """Return the module in place of a module, or a forecaster with it in place of a forecaster."""
-    changed = replace(model, model=cast(HarNetwork, module)) if isinstance(model, Forecaster) else module
-    return cast(Model, changed)
+def with_module(model: Model, module: nn.Module, note: str = "") -> Model:
+    """Return the module in place of a module, or a forecaster with it in place of a forecaster, noted in its record."""
+    if not isinstance(model, Forecaster):
+        return cast(Model, module)
+    record = replace(model.record, note=f"{model.record.note}; {note}") if note else model.record
+    return cast(Model, replace(model, model=cast(HarNetwork, module), record=record))
 
 
 def threads_of(model: nn.Module | Forecaster) -> AbstractContextManager[object]:

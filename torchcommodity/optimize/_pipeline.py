@@ -4,10 +4,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
+import torch
 from torch import Tensor, nn
 
 from torchcommodity.forecast import Forecaster
-from torchcommodity.models import HarGarch, HarGarchConfig, HarNetwork
+from torchcommodity.models import HarGarch, HarGarchConfig, HarLstmConfig, HarNetwork, build_model
 from torchcommodity.opkit.arguments import operation
 from torchcommodity.optimize._benchmark_inputs import BatchInputs
 from torchcommodity.optimize._compile.compile import compile
@@ -18,9 +19,10 @@ from torchcommodity.optimize._mixed_precision import mixed_precision
 from torchcommodity.optimize._prune import prune
 from torchcommodity.optimize._prune_units import prune_units
 from torchcommodity.optimize._quantize import quantize
-from torchcommodity.training import ModelInputs, Progress, TrainConfig
+from torchcommodity.training import ModelInputs, Progress, from_toml, to_toml
 
 ORIGINAL, NO_NETWORK, COMBINED = "original", "no network", "combined"
+STUDENT_UNITS, LEARNING_RATE = 4, 3e-3  # of the network that is distilled
 
 
 class Variant(NamedTuple):
@@ -61,7 +63,7 @@ def pipeline(
     inputs: ModelInputs,
     example: BatchInputs,
     *,
-    config: TrainConfig | None = None,
+    epochs: int = 10,
     compiled: bool = True,
     seed: int = 0,
     device: str = "cpu",
@@ -73,9 +75,9 @@ def pipeline(
         forecaster: forecaster whose model is a `HarLstm`, fitted on `inputs`.
         inputs: training and validation prices, up to the last row before the test rows.
         example: inputs at batch size 1, for which models are compiled, see `benchmark_inputs`.
-        config: training settings of fine-tuning and distillation; their defaults if None.
+        epochs: epochs of distillation, and at most three of fine-tuning.
         compiled: include the compiled variants, which take one to two minutes each.
-        seed: random seed of fine-tuning and distillation.
+        seed: random seed of the student's weights, and of dropout.
         device: device of fine-tuning and distillation; variants are on the CPU.
         progress: called as progress(done, total, description).
 
@@ -87,11 +89,14 @@ def pipeline(
     """
     hidden = require_har_lstm(forecaster).config.hidden
     scores = correction_importance(forecaster, inputs)
-    defaults = TrainConfig.for_frequency(forecaster.frequency)
-    training, tuning = (replace(config or x, device=device) for x in (defaults, replace(defaults, epochs=3)))
 
     def tuned(pruned: Forecaster) -> Variant:
-        return _eager(fine_tune(pruned, inputs, config=tuning, seed=seed))
+        return _eager(fine_tune(pruned.to(device), inputs, epochs=min(epochs, 3)).to("cpu"))
+
+    def distilled() -> Variant:
+        teacher, student = forecaster.to(device), _small_student(forecaster, seed).to(device)
+        result = distill(teacher, student, inputs, epochs=epochs, learning_rate=LEARNING_RATE)
+        return _eager(result.model.to("cpu"))
 
     methods: dict[str, Callable[[], Variant]] = {
         ORIGINAL: lambda: Variant(forecaster, AllRowsForecaster(forecaster.model)),
@@ -99,7 +104,7 @@ def pipeline(
         "80 % of weights pruned": lambda: tuned(prune(forecaster, 0.8)),
         "75 % of units pruned": lambda: tuned(prune_units(forecaster, units=max(hidden // 4, 1))),
         "inputs and rows pruned": lambda: _eager(prune_rows(prune_inputs(forecaster, scores), scores)),
-        "distilled": lambda: _eager(distill(forecaster, None, inputs, config=training, seed=seed)),
+        "distilled": distilled,
         "int8": lambda: _eager(quantize(forecaster)),
         "bfloat16 network": lambda: _eager(mixed_precision(forecaster)),
         "float32 prices": lambda: Variant(forecaster, Float32Forecaster(forecaster.model)),
@@ -110,7 +115,9 @@ def pipeline(
     for done, (name, apply) in enumerate(methods.items()):
         if progress is not None:
             progress(done, len(methods) + 1, name)
-        variants[name] = apply()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            variants[name] = apply()
     student = variants["distilled"].forecaster
     if student.model.har.shrink.any():
         student = prune_rows(student, correction_importance(student, inputs))
@@ -121,6 +128,16 @@ def pipeline(
     model.har.load_state_dict(forecaster.model.har.state_dict())
     variants[NO_NETWORK] = _eager(replace(forecaster, model=model))
     return variants
+
+
+def _small_student(teacher: Forecaster, seed: int) -> Forecaster:
+    """A forecaster with the econometric part of the teacher, and a network of random weights."""
+    har = teacher.model.har
+    config = HarLstmConfig(har.config, hidden=STUDENT_UNITS)
+    model = build_model(config, har.assets, seed)
+    model.har.load_state_dict(har.state_dict())
+    settings = to_toml(replace(from_toml(teacher.record.settings), model=config))
+    return replace(teacher, model=model.eval(), record=replace(teacher.record, settings=settings))
 
 
 def _eager(forecaster: Forecaster) -> Variant:
