@@ -80,3 +80,7 @@ def test_data_check_of_a_file_with_negative_prices_says_asinh(run: Run, tmp_path
     result = run("data", "check", path)
     assert result.exit_code == 0
     assert "Price form: BRENT-WTI asinh: 5,408 of 9,781 prices are below zero" in result.stdout
+
+
+def test_spread_option_adds_to_the_chosen_symbols(prices: Path) -> None:
+    assert _prices.read_prices(str(prices), "WTI", spreads=["S=WTI-BRENT"]).symbols == ("WTI", "S")

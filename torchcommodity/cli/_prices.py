@@ -323,12 +323,14 @@ def read_prices(
 
 
 def _add_spreads(panel: "Panel", spreads: list[str], names: list[str] | None, options: SourceOptions) -> "Panel":
-    """The panel with spreads of its symbols and references; only the symbols `names`."""
+    """The panel with spreads of its symbols and references; only the symbols `names` and the spreads."""
     from torchcommodity.data import accept_findings, check_doubts, is_strict, spread
 
-    for text in spreads:
-        panel = panel.join(spread(panel, text))
+    added = [spread(panel, text) for text in spreads]
+    for one in added:
+        panel = panel.join(one)
     if names is not None:
+        names = list(dict.fromkeys([*names, *(symbol for one in added for symbol in one.symbols)]))
         panel = panel if panel.references is None else panel.join(panel.references)
         panel = panel.select(names).drop_empty_rows()
     panel = accept_findings(panel, options.arguments()["accept"])
