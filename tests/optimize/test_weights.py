@@ -152,3 +152,20 @@ def test_prune_of_some_layers_leaves_the_others() -> None:
         TypeError, match=r"prune: layers must be a list of paths, such as \['encoder'\]; got layers='1'"
     ):
         prune(model, 0.5, layers="1")
+
+
+class Cut(nn.Module):
+    """A layer whose output has no gradient, and a factor that is not trained."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(6, 6)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.layer(x).detach() * x
+
+
+def test_fine_tune_says_that_the_loss_does_not_reach_the_network() -> None:
+    x = X.clone().requires_grad_()  # so that the loss has a gradient
+    with pytest.raises(ValueError, match=r"fine_tune: the loss must depend on the parameters that are trained; opkit"):
+        fine_tune(Cut(), [(x, X)], MSE)

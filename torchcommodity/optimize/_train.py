@@ -43,6 +43,9 @@ def train_epochs(
             steps.zero_grad()
             value = loss(batch)
             value.backward()
+            if all(parameter.grad is None for parameter in parameters):  # but one that is not trained had a gradient
+                rule = "the loss must depend on the parameters that are trained; opkit.diagnose says where it is cut"
+                raise_invalid(current_operation(), rule, model=type(module).__name__)
             steps.step()
             losses.append(value.item())
         if not losses:
