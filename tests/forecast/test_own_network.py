@@ -71,6 +71,18 @@ def test_a_file_never_chooses_what_is_imported(
     assert forecast.Forecaster.load(tmp_path / "lstm.safetensors").symbols == ("WTI", "BRENT")
 
 
+@pytest.mark.parametrize("name", [":lstm", ".own_networks:lstm"])
+def test_a_file_with_an_empty_module_name_is_not_allowed_by_no_permission(
+    fitted: forecast.Forecaster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(fitted.model, "config", replace(fitted.model.config, network=name))
+    fitted.save(tmp_path / "lstm.safetensors")
+    monkeypatch.setattr(sys, "path", [folder for folder in sys.path if folder])
+    with pytest.raises(ValueError, match=f"{name}: pass model="):
+        forecast.Forecaster.load(tmp_path / "lstm.safetensors")
+    assert "" not in sys.path  # the working directory
+
+
 def test_a_symbol_that_begins_later_leaves_no_nan_in_the_weights(prices: data.Panel) -> None:
     values = prices.values.plain().clone()
     values[:900, 1] = torch.nan

@@ -110,8 +110,8 @@ def _config(name: str, values: dict[str, Any], model: Any) -> ModelConfig:
         if model is not None:
             raise ValueError(f"model: expected None for the model {name} of the package; got {model!r}")
         return model_config(name, values)
-    allowed = os.environ.get(NETWORKS, "").split(",")
-    if model is None and not {name, name.partition(":")[0], name.partition(".")[0]} & set(allowed):
+    allowed = set(os.environ.get(NETWORKS, "").split(",")) - {""}  # no variable allows nothing, not the name ""
+    if model is None and not {name, name.partition(":")[0], name.partition(".")[0]} & allowed:
         remedy = f"pass model=, the class or function that made it, or set {NETWORKS}={name}, and it is imported"
         raise ValueError(f"weights of a network of its author's own, {name}: {remedy}")
     own = to_model_config(name if model is None else model, values["har"]["frequency"])
