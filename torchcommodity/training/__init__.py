@@ -63,7 +63,6 @@ from torchcommodity.training._train import RunOptions as RunOptions
 from torchcommodity.training._train import TrainResult as TrainResult
 from torchcommodity.training._train import calibrate_model as calibrate_model
 from torchcommodity.training._train import train as train
-from torchcommodity.training._trainer import Teacher as Teacher
 from torchcommodity.training._trainer import Trainer as Trainer
 from torchcommodity.training._trainer import network_parameters as network_parameters
 from torchcommodity.training._trainer import network_state as network_state
@@ -88,7 +87,6 @@ __all__ = [
     "Prediction",
     "Progress",
     "RunOptions",
-    "Teacher",
     "TrainConfig",
     "TrainResult",
     "Trainer",

@@ -16,7 +16,7 @@ from torchcommodity.training._calibration import calibrate
 from torchcommodity.training._checkpoint import Checkpoint, training_fingerprint
 from torchcommodity.training._config import TrainConfig
 from torchcommodity.training._runtime import make_fabric, torch_settings
-from torchcommodity.training._trainer import Teacher, Trainer, load_network, network_parameters
+from torchcommodity.training._trainer import Trainer, load_network, network_parameters
 from torchcommodity.training._windows import calibrate_windows, train_windows
 
 if TYPE_CHECKING:
@@ -52,7 +52,6 @@ def train(
     symmetry: float,
     seed: int,
     options: RunOptions | None = None,
-    teacher: Teacher | None = None,
 ) -> TrainResult:
     """Train the network in place on the first rows and select its epoch on the last ones.
 
@@ -66,7 +65,6 @@ def train(
         symmetry: see `calibrate`.
         seed: random seed of shuffling and dropout.
         options: progress, checkpoints and logs.
-        teacher: trained model for distillation; the loss is then `losses.distillation_loss`, also in validation.
 
     Returns:
         A TrainResult. Epoch 0 means that no epoch improved on the econometric baseline, which is then kept.
@@ -99,7 +97,6 @@ def train(
             seed,
             learning_rate=config.learning_rate,
             weight_decay=config.weight_decay,
-            teacher=teacher,
         )
         checkpoint = Checkpoint(
             options.checkpoint, options.checkpoint_seconds, fingerprint, writer=fabric.is_global_zero

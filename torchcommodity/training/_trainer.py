@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import torch
 from torch import Tensor, nn
 
-from torchcommodity.losses import distillation_loss, pinball
+from torchcommodity.losses import pinball
 from torchcommodity.models import HarNetwork, to_device
 from torchcommodity.training._batches import TrainingBatch
 from torchcommodity.training._runtime import all_reduce_gradients
@@ -25,17 +25,6 @@ class BestEpoch(NamedTuple):
     improved: Tensor  # (H,) bool
 
 
-class Teacher(NamedTuple):
-    """Trained model for distillation: the student is trained on its quantiles and on the targets."""
-
-    model: HarNetwork
-    weight: float  # weight of the teacher's term in the loss, in [0, 1]
-
-    def to(self, device: torch.device) -> "Teacher":
-        """Copy to a device."""
-        return Teacher(to_device(copy.deepcopy(self.model), device), self.weight)
-
-
 class Trainer:
     """Copy of a model on the device of `fabric`, with its optimizer, random generator and progress.
 
@@ -45,7 +34,6 @@ class Trainer:
         seed: random seed of shuffling and dropout.
         learning_rate: learning rate of AdamW.
         weight_decay: weight decay of AdamW.
-        teacher: teacher of a distillation, or None.
     """
 
     def __init__(
@@ -56,11 +44,9 @@ class Trainer:
         *,
         learning_rate: float,
         weight_decay: float,
-        teacher: Teacher | None = None,
     ) -> None:
         self.fabric, self.seed = fabric, seed
         self.model = to_device(copy.deepcopy(model), fabric.device)
-        self.teacher = None if teacher is None else teacher.to(fabric.device)
         self.model.har.requires_grad_(False)
         self.parameters = network_parameters(self.model)
         self.optimizer = torch.optim.AdamW(self.parameters, lr=learning_rate, weight_decay=weight_decay)
@@ -97,8 +83,7 @@ class Trainer:
     def evaluate(self, batch: TrainingBatch, correction: float) -> Tensor:  # (H,)
         """Mean loss per horizon, NaN where a horizon has no target; `correction` = 0 gives the econometric baseline."""
         self.model.eval()
-        shrink = self.model.har.config.shrink
-        sums, counts = self._losses(batch, correction, teacher_correction=shrink)
+        sums, counts = self._losses(batch, correction)
         return (sums / counts).cpu()
 
     def save_best(self, change: float, improved: Tensor) -> None:
@@ -131,28 +116,18 @@ class Trainer:
         self.epoch, self.step, self.total_steps, self.best_change = state["progress"]
         self.validation, self.best = state["validation"], BestEpoch(*state["best"])
 
-    def _losses(
-        self, batch: TrainingBatch, correction: float = 1.0, teacher_correction: float = 1.0
-    ) -> tuple[Tensor, Tensor]:  # (H,), (H,)
+    def _losses(self, batch: TrainingBatch, correction: float = 1.0) -> tuple[Tensor, Tensor]:  # (H,), (H,)
         """Sum of the loss over all finite targets and levels, and its number of terms.
 
-        `correction` and `teacher_correction` multiply the log-scale corrections of the two networks.
+        `correction` multiplies the correction of the log scale.
         """
         batch, har = batch.to(self.fabric.device), self.model.har
         scale = self._scale(self.model, batch, correction)  # (B, T, H, N)
         levels = torch.tensor(har.config.levels).to(scale)
-        soft = None if self.teacher is None else self._scale(self.teacher.model, batch, teacher_correction).to(scale)
         sums = []
         for h, z in enumerate(har.z.to(scale)):  # (N, Q)
             quantiles, target = scale[:, :, h].unsqueeze(-1) * z, batch.targets[:, :, h].to(scale)
-            if self.teacher is None or soft is None:
-                sums.append(pinball(quantiles, target, levels, reduction="sum"))
-            else:
-                teacher_quantiles = soft[:, :, h].detach().unsqueeze(-1) * z
-                loss = distillation_loss(
-                    quantiles, teacher_quantiles, target, levels, weight=self.teacher.weight, reduction="sum"
-                )
-                sums.append(loss)
+            sums.append(pinball(quantiles, target, levels, reduction="sum"))
         return torch.stack(sums), batch.targets.isfinite().sum((0, 1, 3)) * len(levels)
 
     def _scale(self, model: HarNetwork, batch: TrainingBatch, correction: float) -> Tensor:  # (B, T, H, N)
