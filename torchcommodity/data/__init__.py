@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from torchcommodity.data._core.calendar import RowCalendar as RowCalendar
     from torchcommodity.data._core.calendar import calendar_conflict as calendar_conflict
     from torchcommodity.data._core.calendar import calendar_years as calendar_years
+    from torchcommodity.data._core.calendar import check_daily as check_daily
+    from torchcommodity.data._core.calendar import check_frequency as check_frequency
+    from torchcommodity.data._core.calendar import check_not_future as check_not_future
     from torchcommodity.data._core.calendar import frequency_mismatch as frequency_mismatch
     from torchcommodity.data._core.calendar import frequency_problem as frequency_problem
     from torchcommodity.data._core.calendar import infer_frequency as infer_frequency
@@ -29,9 +32,6 @@ if TYPE_CHECKING:
     from torchcommodity.data._core.contracts import find_product as find_product
     from torchcommodity.data._core.contracts import get_contract as get_contract
     from torchcommodity.data._core.curve import Curve as Curve
-    from torchcommodity.data._core.date_checks import check_daily as check_daily
-    from torchcommodity.data._core.date_checks import check_frequency as check_frequency
-    from torchcommodity.data._core.date_checks import check_not_future as check_not_future
     from torchcommodity.data._core.errors import TREATMENTS as TREATMENTS
     from torchcommodity.data._core.errors import DataError as DataError
     from torchcommodity.data._core.errors import DataWarning as DataWarning
@@ -87,10 +87,10 @@ if TYPE_CHECKING:
     from torchcommodity.data._quality.inspect import inspect as inspect
     from torchcommodity.data._quality.inspect import inspect_prices as inspect_prices
     from torchcommodity.data._quality.inspect import is_strict as is_strict
-    from torchcommodity.data._quality.price_forms import PriceForm as PriceForm
-    from torchcommodity.data._quality.price_forms import price_forms as price_forms
-    from torchcommodity.data._quality.price_forms import signed_findings as signed_findings
-    from torchcommodity.data._quality.price_forms import signed_symbols as signed_symbols
+    from torchcommodity.data._quality.prices import PriceForm as PriceForm
+    from torchcommodity.data._quality.prices import price_forms as price_forms
+    from torchcommodity.data._quality.prices import signed_findings as signed_findings
+    from torchcommodity.data._quality.prices import signed_symbols as signed_symbols
     from torchcommodity.data._quality.training import PriceStatistics as PriceStatistics
     from torchcommodity.data._quality.training import compare_with_training as compare_with_training
     from torchcommodity.data._quality.training import price_statistics as price_statistics
@@ -148,6 +148,9 @@ _MODULES = {
         "RowCalendar",
         "calendar_conflict",
         "calendar_years",
+        "check_daily",
+        "check_frequency",
+        "check_not_future",
         "frequency_mismatch",
         "frequency_problem",
         "infer_frequency",
@@ -158,7 +161,6 @@ _MODULES = {
     ],
     "_core.contracts": ["CONTRACTS", "Contract", "business_calendar", "find_product", "get_contract"],
     "_core.curve": ["Curve"],
-    "_core.date_checks": ["check_daily", "check_frequency", "check_not_future"],
     "_core.errors": [
         "DataError",
         "DataWarning",
@@ -199,10 +201,9 @@ _MODULES = {
         "inspect_prices",
         "is_strict",
     ],
-    "_quality.price_forms": ["PriceForm", "price_forms", "signed_findings", "signed_symbols"],
+    "_quality.prices": ["PriceForm", "price_forms", "signed_findings", "signed_symbols"],
     "_quality.training": ["PriceStatistics", "compare_with_training", "price_statistics"],
     "_read": ["add_curve", "add_references", "read", "read_curve", "to_panel"],
-    "_spread": ["spread"],
     "_sources.build": ["Bars", "read_bars"],
     "_sources.embedded": ["embedded", "embedded_symbols", "product_name"],
     "_sources.files": [
@@ -222,6 +223,7 @@ _MODULES = {
     "_sources.quantiles": ["QuantileTable", "QuantileUnit", "read_quantiles"],
     "_sources.read_arguments": ["ReadArguments", "TableArguments"],
     "_sources.write": ["frame_to_csv", "quote_spreadsheet_cell", "write"],
+    "_spread": ["spread"],
     "_store.rows": ["Vintage"],
     "_store.store": ["Store", "StoreEntry"],
     "_store.update": ["SeriesUpdate", "Update", "updatable_symbols", "update"],

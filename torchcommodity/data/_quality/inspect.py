@@ -28,8 +28,14 @@ from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.panel_fields import is_generated
 from torchcommodity.data._core.prices import MIN_CHANGES, Array
 from torchcommodity.data._core.provenance import NOT_STATED, check_several
-from torchcommodity.data._quality.price_forms import RATIO_KINDS, SIGNED, price_forms, signed_findings
-from torchcommodity.data._quality.prices import StackedPrices, price_findings
+from torchcommodity.data._quality.prices import (
+    RATIO_KINDS,
+    SIGNED,
+    StackedPrices,
+    price_findings,
+    price_forms,
+    signed_findings,
+)
 from torchcommodity.data._quality.training import PriceStatistics, training_findings
 from torchcommodity.opkit.arguments import current_operation
 
