@@ -1,5 +1,6 @@
 """A network of one's own is fitted, back-tested, saved, exported and simulated as the models of the package are."""
 
+import copy
 import pickle
 import subprocess
 import sys
@@ -131,6 +132,16 @@ def test_later_prices_change_no_forecast(prices: data.Panel) -> None:
 def test_a_network_that_looks_ahead_is_refused(prices: data.Panel, network: type[nn.Module], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         forecast.fit(prices, SHORT, model=network)
+
+
+def test_an_export_checks_again_that_a_network_does_not_look_ahead(
+    fitted: forecast.Forecaster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = copy.deepcopy(fitted.model)
+    layer = model.network.forward
+    monkeypatch.setattr(model.network, "forward", lambda x: layer(x - x.mean((0, 1))))
+    with pytest.raises(ValueError, match=r"export: model own_networks:lstm looks ahead: its forecast from row \d+"):
+        export.export(replace(fitted, model=model), tmp_path / "lstm.pt2")
 
 
 def test_a_module_is_copied_and_one_trained_elsewhere_is_only_calibrated(prices: data.Panel) -> None:

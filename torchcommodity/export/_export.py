@@ -12,8 +12,9 @@ from torchcommodity.export._export_program import RawPriceForecaster, trace
 from torchcommodity.export._formats import aoti, onnx, pt2
 from torchcommodity.export._metadata import FORMATS, make_metadata
 from torchcommodity.forecast import Forecaster
+from torchcommodity.models import OwnConfig
 from torchcommodity.opkit.arguments import operation
-from torchcommodity.training import Progress, one_thread, resolve_device
+from torchcommodity.training import Progress, check_no_look_ahead, one_thread, resolve_device
 
 TOLERANCE: dict[ArtifactFormat, float] = {"pt2": 0.0, "aoti": 1e-5, "onnx": 1e-5}  # of a log-return
 GPU_TOLERANCE = 1e-5
@@ -65,7 +66,8 @@ def export(
         ValueError: an unknown format or, without one, an unknown ending; a forecaster with covariates, one with a curve
             and `without_curve=False`, or one of series that roll on other days than by the exchange's rule; no C++
             compiler for `aoti`; this machine has no such device, or the format does not run on it; torch cannot export
-            the model to this format, or the result differs from the forecaster. No file is written.
+            the model to this format, or the result differs from the forecaster; a network of one's own looks ahead. No
+            file is written.
         ImportError: `onnx` without the packages of the extra `export`.
 
     Example:
@@ -100,6 +102,8 @@ def export(
     writer = {"pt2": pt2, "aoti": aoti, "onnx": onnx}[format]
     writer.check_available()
     metadata, graph = make_metadata(forecaster, format), RawPriceForecaster(forecaster.to("cpu"))
+    if isinstance(forecaster.model.config, OwnConfig):
+        check_no_look_ahead(graph.model, graph.sample_history(metadata.min_rows + 20))
     report = progress or (lambda done, total, description: None)
     try:
         report(0, 4, "tracing the model")

@@ -10,6 +10,7 @@ from torch.nn.utils import parametrize
 from torchcommodity.export._columns import ColumnLayout
 from torchcommodity.export._roll_months import RollMonths, calendar_range, day_range
 from torchcommodity.forecast import Forecaster
+from torchcommodity.models import ModelInputs
 
 
 class RawPriceForecaster(nn.Module):
@@ -54,6 +55,13 @@ class RawPriceForecaster(nn.Module):
     def sample_inputs(self, batch: int, rows: int) -> tuple[Tensor, Tensor]:
         """Prices and days to trace and compare graphs, see `sample_inputs`."""
         return sample_inputs(self.columns.columns, batch, rows)
+
+    def sample_history(self, rows: int) -> ModelInputs:
+        """The same as inputs of the model, without a batch axis and rolls."""
+        prices, days = self.sample_inputs(1, rows)
+        own = self.columns.split(prices)
+        inputs = ModelInputs(own.symbols, None, own.curve, None, own.references, days, own.bars)
+        return inputs.map(lambda x: x[0])
 
 
 def sample_inputs(columns: int, batch: int, rows: int) -> tuple[Tensor, Tensor]:
