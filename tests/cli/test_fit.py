@@ -1,6 +1,8 @@
 """`torchcommodity fit`: every model from the shell, checkpoints, settings."""
 
+import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -55,6 +57,20 @@ def test_fit_of_every_network_and_again_from_the_settings_in_its_file(
     assert (again.exit_code, again.output) == (0, "")
     assert one.read_bytes() == other.read_bytes()
     assert {path.name for path in tmp_path.glob("*o*e*")} == {one.name, other.name}, "a checkpoint was left"
+
+
+def test_settings_in_a_model_file_choose_no_module_to_import(
+    run: Run, error: Error, prices: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "payload.py").write_text("raise SystemExit('imported')")
+    monkeypatch.chdir(tmp_path)
+    model = forecast.fit(embedded(["WTI"]).between("2013-07-01", "2018-12-31"))
+    settings = model.record.settings.replace('"har-garch"', '"payload:Network"')
+    replace(model, record=replace(model.record, settings=settings)).save("changed.safetensors")
+    result = run("fit", "--data", prices, "--config", "changed.safetensors")
+    assert result.exit_code == 2
+    assert "config: model.name must match --model har-garch; got payload:Network" in error(result)
+    assert "payload" not in sys.modules
 
 
 def test_fit_rejects_a_damaged_checkpoint_or_starts_again(

@@ -117,7 +117,7 @@ def _config(name: str, values: dict[str, Any], model: Any) -> ModelConfig:
     own = to_model_config(name if model is None else model, values["har"]["frequency"])
     if not isinstance(own, OwnConfig):
         raise ValueError(f"model: expected what makes {name}; got {model!r}")
-    return replace(config_from_dict(OwnConfig, values), factory=own.factory)
+    return replace(config_from_dict(OwnConfig, values), network=name, factory=own.factory)
 
 
 def check_names(symbols: Sequence[Any], contracts: Sequence[Any], sources: Sequence[Any]) -> None:

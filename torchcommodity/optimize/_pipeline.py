@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from torchcommodity.forecast import Forecaster
-from torchcommodity.models import HarGarch, HarGarchConfig, HarLstmConfig, HarNetwork, build_model
+from torchcommodity.models import HarGarch, HarGarchConfig, HarLstmConfig, HarNetwork, build_model, model_name
 from torchcommodity.opkit.arguments import operation
 from torchcommodity.optimize._benchmark_inputs import BatchInputs
 from torchcommodity.optimize._compile.compile import compile
@@ -136,7 +136,8 @@ def _small_student(teacher: Forecaster, seed: int) -> Forecaster:
     config = HarLstmConfig(har.config, hidden=STUDENT_UNITS)
     model = build_model(config, har.assets, seed)
     model.har.load_state_dict(har.state_dict())
-    settings = to_toml(replace(from_toml(teacher.record.settings), model=config))
+    given = from_toml(teacher.record.settings, model_name(teacher.model.config))  # a text that names another imports it
+    settings = to_toml(replace(given, model=config))
     return replace(teacher, model=model.eval(), record=replace(teacher.record, settings=settings))
 
 
