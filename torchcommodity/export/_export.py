@@ -103,7 +103,7 @@ def export(
     writer.check_available()
     metadata, graph = make_metadata(forecaster, format), RawPriceForecaster(forecaster.to("cpu"))
     if isinstance(forecaster.model.config, OwnConfig):
-        check_no_look_ahead(graph.model, graph.sample_history(metadata.min_rows + 20))
+        check_no_look_ahead(forecaster.to("cpu").model, graph.sample_history(metadata.min_rows + 20))
     report = progress or (lambda done, total, description: None)
     try:
         report(0, 4, "tracing the model")

@@ -140,7 +140,7 @@ def to_model_config(model: Any, frequency: Frequency = "daily") -> ModelConfig:
         >>> to_model_config("har-lstm", "weekly").har.horizons
         (1, 4, 13, 26)
         >>> to_model_config("torch.nn:LSTM").network
-        'torch.nn.modules.rnn:LSTM'
+        'torch.nn:LSTM'
     """
     path = model if isinstance(model, str) and ":" in model else None
     found = model if path is None else import_network(path)

@@ -21,7 +21,7 @@ from torchcommodity.training._runtime import make_fabric, torch_settings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-WINDOWS = 64  # of a training step
+WINDOWS = 32  # of a training step, for each of the sequences of `TrainConfig.batch_size`
 WINDOWS_AT_ONCE = 512  # of a forecast of many rows
 CHECKED = 4  # windows whose forecasts must not depend on one another
 TOLERANCE = 1e-3  # of the width of quantiles: a window in a batch and alone differ by rounding
@@ -85,7 +85,7 @@ def train_windows(
         optimizer = torch.optim.AdamW(parameters, lr=config.learning_rate, weight_decay=config.weight_decay)
         for epoch in range(1, config.epochs + 1):
             model.train()
-            for rows in training[torch.randperm(len(training), generator=generator)].split(WINDOWS):
+            for rows in training[torch.randperm(len(training), generator=generator)].split(WINDOWS * config.batch_size):
                 optimizer.zero_grad()
                 loss = _loss(model, past, rows)
                 loss.backward()
