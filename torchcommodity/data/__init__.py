@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from torchcommodity.data._core.calendar import RowCalendar as RowCalendar
     from torchcommodity.data._core.calendar import calendar_conflict as calendar_conflict
     from torchcommodity.data._core.calendar import calendar_years as calendar_years
-    from torchcommodity.data._core.calendar import check_daily as check_daily
-    from torchcommodity.data._core.calendar import check_frequency as check_frequency
-    from torchcommodity.data._core.calendar import check_not_future as check_not_future
     from torchcommodity.data._core.calendar import frequency_mismatch as frequency_mismatch
     from torchcommodity.data._core.calendar import frequency_problem as frequency_problem
     from torchcommodity.data._core.calendar import infer_frequency as infer_frequency
@@ -32,6 +29,9 @@ if TYPE_CHECKING:
     from torchcommodity.data._core.contracts import find_product as find_product
     from torchcommodity.data._core.contracts import get_contract as get_contract
     from torchcommodity.data._core.curve import Curve as Curve
+    from torchcommodity.data._core.date_checks import check_daily as check_daily
+    from torchcommodity.data._core.date_checks import check_frequency as check_frequency
+    from torchcommodity.data._core.date_checks import check_not_future as check_not_future
     from torchcommodity.data._core.errors import TREATMENTS as TREATMENTS
     from torchcommodity.data._core.errors import DataError as DataError
     from torchcommodity.data._core.errors import DataWarning as DataWarning
@@ -148,9 +148,6 @@ _MODULES = {
         "RowCalendar",
         "calendar_conflict",
         "calendar_years",
-        "check_daily",
-        "check_frequency",
-        "check_not_future",
         "frequency_mismatch",
         "frequency_problem",
         "infer_frequency",
@@ -161,6 +158,7 @@ _MODULES = {
     ],
     "_core.contracts": ["CONTRACTS", "Contract", "business_calendar", "find_product", "get_contract"],
     "_core.curve": ["Curve"],
+    "_core.date_checks": ["check_daily", "check_frequency", "check_not_future"],
     "_core.errors": [
         "DataError",
         "DataWarning",

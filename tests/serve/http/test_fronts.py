@@ -69,6 +69,12 @@ def test_import_of_the_server_needs_no_torch() -> None:
     assert run.stdout == "set()\n"
 
 
+@pytest.mark.process
+def test_a_front_imports_no_torch() -> None:
+    code = "import sys, torchcommodity.serve.http._front; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
 @pytest.mark.slow
 @pytest.mark.process
 def test_fronts_load_no_torch_and_share_their_metrics(server: RunningServer) -> None:

@@ -1,4 +1,4 @@
-"""Calendars of rows: frequency, trading days, months, and checks of dates."""
+"""Frequency of rows, what it requires of dates, and the dates of the rows that follow."""
 
 from calendar import monthrange
 from dataclasses import dataclass
@@ -8,9 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from torchcommodity.data._core.contracts import DAY, MONTH, business_calendar, get_contract
-from torchcommodity.data._core.errors import DataError
 from torchcommodity.data._core.prices import Dates
-from torchcommodity.opkit.arguments import current_operation
 
 Frequency = Literal["daily", "weekly", "monthly"]
 
@@ -19,12 +17,6 @@ DAILY, WEEKLY = 3, 14  # longest median spacing in days; in between are 1, 7 and
 MIN_DATES = 20  # dates from which the frequency of a symbol is judged
 A_YEAR = 350  # least median spacing of yearly dates
 A_WEEK, A_MONTH = (6, 8), (28, 33)  # median spacings that are a week or a month
-WEEKENDS = 0.1  # share of rows on weekends from which every day is a row
-SPOT = "NYSE"  # calendar of a symbol without a contract
-FIVE_YEARS, MIN_HOLIDAYS = np.timedelta64(1826, "D"), 20  # of a series that can contradict a calendar
-Day = Literal["weekday", "every day", "first", "last", "last weekday", "last business day"]
-DateLike = Any  # anything np.datetime64(..., "D") accepts: "2020-04-20", datetime.date, np.datetime64
-PERIODS: dict[Frequency, str] = {"daily": "tomorrow", "weekly": "end of the week", "monthly": "end of the month"}
 
 
 def infer_frequency(dates: Dates) -> Frequency:
@@ -125,6 +117,13 @@ def latest_date(frequency: Frequency = "daily") -> np.datetime64:
     return np.datetime64(day, "D")
 
 
+WEEKENDS = 0.1  # share of rows on weekends from which every day is a row
+SPOT = "NYSE"  # calendar of a symbol without a contract
+FIVE_YEARS, MIN_HOLIDAYS = np.timedelta64(1826, "D"), 20  # of a series that can contradict a calendar
+
+Day = Literal["weekday", "every day", "first", "last", "last weekday", "last business day"]
+
+
 @dataclass(frozen=True)
 class RowCalendar:
     """Calendar of rows: the dates that follow a row.
@@ -219,47 +218,3 @@ def _day_of_month(days: Dates) -> Day | int:
     if (days == (months + MONTH).astype("datetime64[D]") - DAY).all():
         return "last"
     return "last weekday" if (days == month_end(months)).all() else "last business day"
-
-
-def check_frequency(dates: Dates, expected: Frequency) -> None:
-    """Raise a `DataError` if increasing dates `(T,)` are not of the frequency that a model was fitted on.
-
-    >>> import numpy as np
-    >>> check_frequency(np.array(["2024-01-31", "2024-02-29"], dtype="datetime64[D]"), "monthly")
-    """
-    if problem := frequency_problem(dates, expected):
-        raise DataError(f"{current_operation('check_frequency')}: {problem}")
-
-
-def check_daily(dates: Dates) -> None:
-    """Raise a `DataError` if increasing dates `(T,)` are not daily, for models whose settings count trading days.
-
-    >>> import numpy as np
-    >>> check_daily(np.array(["2024-01-30", "2024-01-31"], dtype="datetime64[D]"))
-    """
-    if (frequency := infer_frequency(dates)) != "daily":
-        raise DataError(
-            f"{current_operation('check_daily')}: expected daily prices, because windows and annual figures count "
-            f"trading days; got {frequency} ones, a median of {median_spacing(dates):g} days apart"
-        )
-
-
-def check_not_future(dates: Dates, frequency: Frequency = "daily") -> None:
-    """Raise a `DataError` if the last of ascending dates `(T,)` is after `latest_date`.
-
-    >>> import numpy as np
-    >>> check_not_future(np.array(["2018-12-31"], dtype="datetime64[D]"))
-    """
-    latest = latest_date(frequency)
-    if len(dates) and dates[-1] > latest:
-        raise DataError(
-            f"{current_operation('check_not_future')}: expected dates up to {latest}, {PERIODS[frequency]}; got "
-            f"{dates[-1]}; correct the date"
-        )
-
-
-def to_day(value: DateLike) -> np.datetime64:
-    try:
-        return np.datetime64(value, "D")
-    except ValueError:
-        raise DataError(f"date: expected YYYY-MM-DD; got {value!r}") from None

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from torchcommodity.data._core.calendar import DateLike, Frequency, infer_frequency, to_day, trading_calendar
+from torchcommodity.data._core.calendar import Frequency, infer_frequency, trading_calendar
 from torchcommodity.data._core.curve import Curve, check_curve, check_curve_of, check_same_series, check_spot_curve
+from torchcommodity.data._core.date_checks import DateLike, to_day
 from torchcommodity.data._core.errors import DataError, Finding, summarize_names
 from torchcommodity.data._core.panel_fields import (
     TableLayout,

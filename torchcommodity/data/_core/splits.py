@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from torchcommodity.data._core.calendar import DateLike
+from torchcommodity.data._core.date_checks import DateLike
 from torchcommodity.data._core.prices import Dates
 
 

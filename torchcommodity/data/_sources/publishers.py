@@ -13,8 +13,8 @@ from typing import Any, NoReturn
 import numpy as np
 import torch
 
-from torchcommodity.data._core.calendar import DateLike, to_day
 from torchcommodity.data._core.curve import Curve
+from torchcommodity.data._core.date_checks import DateLike, to_day
 from torchcommodity.data._core.errors import DataError, condense, make_finding
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.provenance import Provenance
