@@ -61,7 +61,8 @@ def test_is_the_ridge_regression_of_what_related_prices_and_the_season_leave(
     output = har(*inputs.batch())
     slow = har.slow_variance(har.variance_terms(har.adjust_rolls(inputs.unsqueeze())))
     assert har.location is not None
-    related = har.location.related(har.location.deviations(inputs.prices[None], None, Past(), 420), slow)[0]
+    deviations = har.location.deviations(inputs.prices[None], None, Past(), 420)
+    related = har.location.limit(har.location.related(deviations, slow), slow)[0]
     log, v = np.log(panel.to_pandas()).reset_index(drop=True), slow[0].numpy()
     returns = output.returns[0].numpy()
     features = []

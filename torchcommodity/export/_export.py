@@ -12,13 +12,13 @@ from torchcommodity.export._export_program import RawPriceForecaster, trace
 from torchcommodity.export._formats import aoti, onnx, pt2
 from torchcommodity.export._metadata import FORMATS, make_metadata
 from torchcommodity.forecast import Forecaster
-from torchcommodity.models import OwnConfig
+from torchcommodity.models import NetworkConfig
 from torchcommodity.opkit.arguments import operation
 from torchcommodity.training import Progress, check_no_look_ahead, one_thread, resolve_device
 
 TOLERANCE: dict[ArtifactFormat, float] = {"pt2": 0.0, "aoti": 1e-5, "onnx": 1e-5}  # of a log-return
 GPU_TOLERANCE = 1e-5
-OWN_TOLERANCE = 1e-6  # of networks other than those of the package
+NETWORK_TOLERANCE = 1e-6  # of networks other than those of the package
 STAGE: dict[ArtifactFormat, str] = {
     "pt2": "writing the graph",
     "aoti": "compiling the graph",
@@ -66,7 +66,7 @@ def export(
         ValueError: an unknown format or, without one, an unknown ending; a forecaster with covariates, one with a curve
             and `without_curve=False`, or one of series that roll on other days than by the exchange's rule; no C++
             compiler for `aoti`; this machine has no such device, or the format does not run on it; torch cannot export
-            the model to this format, or the result differs from the forecaster; a network of one's own looks ahead. No
+            the model to this format, or the result differs from the forecaster; a network of the user's looks ahead. No
             file is written.
         ImportError: `onnx` without the packages of the extra `export`.
 
@@ -102,7 +102,7 @@ def export(
     writer = {"pt2": pt2, "aoti": aoti, "onnx": onnx}[format]
     writer.check_available()
     metadata, graph = make_metadata(forecaster, format), RawPriceForecaster(forecaster.to("cpu"))
-    if isinstance(forecaster.model.config, OwnConfig):
+    if isinstance(forecaster.model.config, NetworkConfig):
         check_no_look_ahead(forecaster.to("cpu").model, graph.sample_history(metadata.min_rows + 20))
     report = progress or (lambda done, total, description: None)
     try:
@@ -130,6 +130,6 @@ def _compare(artifact: Artifact, graph: RawPriceForecaster) -> None:
     difference = (artifact(*inputs) - graph(*inputs)).abs().max().item()
     tolerance = TOLERANCE[artifact.metadata.format] if artifact.device.type == "cpu" else GPU_TOLERANCE
     if graph.model.lookback is not None:  # the bits of a layer of torch may depend on the size of a batch
-        tolerance = max(tolerance, OWN_TOLERANCE)
+        tolerance = max(tolerance, NETWORK_TOLERANCE)
     if not difference <= tolerance:  # also NaN
         raise ValueError(f"its results differ from the forecaster's by up to {difference:.1e} of a log-return")

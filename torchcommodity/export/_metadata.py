@@ -24,7 +24,7 @@ from torchcommodity.models import MODELS, Bounds, Increasing, IncreasingInts, ch
 from torchcommodity.opkit.arguments import operation
 from torchcommodity.training import check_no_extra_terms
 
-IMPORT_PATH = re.compile(r"[\w.-]{1,200}:[\w.<>]{1,200}")  # of a network of its author's own
+IMPORT_PATH = re.compile(r"[\w.-]{1,200}:[\w.<>]{1,200}")  # of a network that the package does not have
 MAX_ROWS, MAX_COLUMNS = 25_000, 100_000  # a century of trading days; limits of what a file may ask for
 FORMATS: tuple[ArtifactFormat, ...] = get_args(ArtifactFormat)
 

@@ -452,8 +452,8 @@ class Forecaster:
         from torchcommodity.forecast._fit import fit
 
         panel = to_panel(prices)
-        given = FitConfig.for_frequency(panel.frequency) if config is None else config
-        untrained = replace(given, train=replace(given.train, epochs=0))
+        base = FitConfig.for_frequency(panel.frequency) if config is None else config
+        untrained = replace(base, train=replace(base.train, epochs=0))
         return fit(panel, untrained, model=module, **settings)
 
     def to_bytes(self) -> bytes:
@@ -466,7 +466,7 @@ class Forecaster:
 
         Args:
             path: the file.
-            model: of a network of one's own, the class or function that made it, as in `fit(model=...)`: a file has
+            model: of a network of the user's, the class or function that made it, as in `fit(model=...)`: a file has
                 its weights only, and never chooses what is imported. Default: what the environment variable
                 TORCHCOMMODITY_NETWORKS, import paths or packages with commas between them, allows to import.
 

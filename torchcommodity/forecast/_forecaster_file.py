@@ -16,7 +16,7 @@ from torchcommodity.models import (
     HarConfig,
     HarNetwork,
     ModelConfig,
-    OwnConfig,
+    NetworkConfig,
     build_model,
     check_fields,
     config_from_dict,
@@ -74,7 +74,7 @@ def forecaster_bytes(
 def parse_forecaster(
     content: bytes, label: str, model: Any = None
 ) -> tuple[HarNetwork, tuple[str, ...], FitRecord, Contracts, Sources]:
-    """Arguments of a `Forecaster` from the content of its file; `model` makes the network of one's own, if it has one.
+    """Arguments of a `Forecaster` from the content of its file; `model` makes the user's network, if it has one.
 
     Raises:
         ValueError: damaged or other content.
@@ -105,7 +105,7 @@ def parse_forecaster(
 
 
 def _config(name: str, values: dict[str, Any], model: Any) -> ModelConfig:
-    """Settings of a model; of a network of one's own with what makes it, which no file can choose by itself."""
+    """Settings of a model; of a network of the user's with what makes it, which no file can choose by itself."""
     if ":" not in name:
         if model is not None:
             raise ValueError(f"model: expected None for the model {name} of the package; got {model!r}")
@@ -113,11 +113,11 @@ def _config(name: str, values: dict[str, Any], model: Any) -> ModelConfig:
     allowed = set(os.environ.get(NETWORKS, "").split(",")) - {""}  # no variable allows nothing, not the name ""
     if model is None and not {name, name.partition(":")[0], name.partition(".")[0]} & allowed:
         remedy = f"pass model=, the class or function that made it, or set {NETWORKS}={name}, and it is imported"
-        raise ValueError(f"weights of a network of its author's own, {name}: {remedy}")
+        raise ValueError(f"weights of a network that the package does not have, {name}: {remedy}")
     own = to_model_config(name if model is None else model, values["har"]["frequency"])
-    if not isinstance(own, OwnConfig):
+    if not isinstance(own, NetworkConfig):
         raise ValueError(f"model: expected what makes {name}; got {model!r}")
-    return replace(config_from_dict(OwnConfig, values), network=name, factory=own.factory)
+    return replace(config_from_dict(NetworkConfig, values), network=name, factory=own.factory)
 
 
 def check_names(symbols: Sequence[Any], contracts: Sequence[Any], sources: Sequence[Any]) -> None:

@@ -141,7 +141,7 @@ def explain_location(
             related = har.location.coefficients * deviation
             years = har.location.rows / ROWS_PER_YEAR[har.config.frequency]
         if har.location.momentum is not None:
-            of_pairs = har.location.related(deviations, slow)
+            of_pairs = har.location.limit(har.location.related(deviations, slow), slow)
             momentum = har.location.momentum(of_pairs, batch.prices, trends, slow, Past())[0, -1]
         curves = curve_parts(har, batch, symbols)
     spreads = reversion_parts(har, inputs.prices, batch, symbols)

@@ -41,9 +41,6 @@ from torchcommodity.models._location import Location as Location
 from torchcommodity.models._location import known_log_prices as known_log_prices
 from torchcommodity.models._location import seasonal_waves as seasonal_waves
 from torchcommodity.models._momentum import Momentum as Momentum
-from torchcommodity.models._own_network import OwnConfig as OwnConfig
-from torchcommodity.models._own_network import OwnNetwork as OwnNetwork
-from torchcommodity.models._own_network import windowed as windowed
 from torchcommodity.models._portfolio_lstm import PortfolioInputs as PortfolioInputs
 from torchcommodity.models._portfolio_lstm import PortfolioLstm as PortfolioLstm
 from torchcommodity.models._portfolio_lstm import PortfolioLstmConfig as PortfolioLstmConfig
@@ -67,6 +64,9 @@ from torchcommodity.models._reversion import Reversion as Reversion
 from torchcommodity.models._scenario_gan import ScenarioCritic as ScenarioCritic
 from torchcommodity.models._scenario_gan import ScenarioGanConfig as ScenarioGanConfig
 from torchcommodity.models._scenario_gan import ScenarioGenerator as ScenarioGenerator
+from torchcommodity.models._window_network import NetworkConfig as NetworkConfig
+from torchcommodity.models._window_network import WindowNetwork as WindowNetwork
+from torchcommodity.models._window_network import windowed as windowed
 
 __all__ = [
     "CURVE_AGE",
@@ -105,9 +105,8 @@ __all__ = [
     "ModelEntry",
     "ModelInputs",
     "Momentum",
+    "NetworkConfig",
     "NonNegativeFloat",
-    "OwnConfig",
-    "OwnNetwork",
     "OwnRows",
     "PortfolioInputs",
     "PortfolioLstm",
@@ -117,6 +116,7 @@ __all__ = [
     "ScenarioGanConfig",
     "ScenarioGenerator",
     "Updatable",
+    "WindowNetwork",
     "build_model",
     "check_fields",
     "config_from_dict",

@@ -55,8 +55,11 @@ class HarNetwork(nn.Module):
         bars: Tensor | None = None,
     ) -> Tensor:
         """Quantiles (B, H, N, Q) after the last row; the inputs are those of `Har`."""
-        inputs = (prices, rolls, curve, extra_variances, references, days, bars)
-        return self.last_quantiles(self.har(*inputs, last_rows=self.last_rows))
+        return self.forecast(ModelInputs(prices, rolls, curve, extra_variances, references, days, bars))
+
+    def forecast(self, inputs: ModelInputs) -> Tensor:  # (B, H, N, Q)
+        """`forward` of inputs with a batch axis."""
+        return self.last_quantiles(self.har(*inputs[:7], last_rows=self.last_rows))
 
     def last_quantiles(self, har_output: HarOutput) -> Tensor:  # (B, H, N, Q)
         """Quantiles after the last row from the output of `Har`."""

@@ -118,10 +118,10 @@ class Location(nn.Module):
         """Expected change of the log price over each horizon, zero during warm-up unless a curve is known."""
         past, L = past or Past(), variance.shape[1]
         deviations, waves = self.deviations(prices, references, past, L), self.waves(prices, days, past)
-        parts = self.parts(deviations, waves, L)
-        expected = self.limit(reduce(torch.add, parts, torch.zeros_like(variance).unsqueeze(2)), variance)
+        related = self.related(deviations, variance)
+        expected = self.limit(reduce(torch.add, self.parts(None, waves, L), related), variance)
         if self.momentum is not None and trends is not None:
-            expected = expected + self.momentum(self.related(deviations, variance), prices, trends, variance, past)
+            expected = expected + self.momentum(self.limit(related, variance), prices, trends, variance, past)
         if self.basis is not None and curve is not None and days is not None:
             expected = self.basis(expected, prices, curve, days, past)
         if self.reversion is None:
@@ -140,9 +140,9 @@ class Location(nn.Module):
         return torch.where(limit.isfinite(), expected.clamp(-limit, limit), 0.0)
 
     def related(self, deviations: Tensor | None, variance: Tensor) -> Tensor:  # (B, L, M), (B, L, N) -> (B, L, H, N)
-        """Contribution of related prices to m_h, within the limit."""
-        zeros = torch.zeros_like(variance).unsqueeze(2).expand(-1, -1, len(self.config.horizons), -1)
-        return self.limit(reduce(torch.add, self.parts(deviations, None, variance.shape[1]), zeros), variance)
+        """Contribution of related prices to m_h, before the limit; (B, L, 1, N) without any."""
+        parts = self.parts(deviations, None, variance.shape[1])
+        return reduce(torch.add, parts, torch.zeros_like(variance).unsqueeze(2))
 
     def parts(self, deviations: Tensor | None, waves: Tensor | None, L: int) -> Iterator[Tensor]:  # (B, L, H, N) each
         """Contributions to m_h at the last rows, before the limit: of each symbol's k-th pair, and of each wave.

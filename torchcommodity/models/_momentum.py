@@ -63,24 +63,21 @@ class Momentum(nn.Module):
         known, L = (prices > 0) & (prices < torch.inf), variance.shape[1]
         log = torch.where(known, prices, torch.nan).log()
         horizons = variance.new_tensor(self.config.horizons)[:, None]
-        found = [related / (horizons * variance.unsqueeze(2)).sqrt()]
+        features = [related / (horizons * variance.unsqueeze(2)).sqrt()]
         for halflife in HALFLIVES:
             mean = past.call(
                 f"trend{halflife}", ewm_mean, log, halflife=halflife, min_periods=MIN_VALUES, ignore_na=True
             )
             deviation = torch.where(mean.isfinite() & known, log - mean, 0.0)
             last = carry_forward(deviation, known, past, f"trend_deviation{halflife}")[:, -L:]
-            found.append((last / variance.sqrt()).unsqueeze(2))
-        own, common = known[:, -L:], list[Tensor]()
-        for k, trend in zip(self.config.trends, trends.unbind(-1)):
-            x = trend / (k * variance).sqrt()
-            found.append(x.unsqueeze(2))
-            if len(common) < COMMON:
-                counted = own & x.isfinite()
-                total = torch.where(counted, x, 0.0).sum(-1, keepdim=True)
-                mean = (total / counted.sum(-1, keepdim=True).clamp(min=1)).expand_as(x)
-                common.append(mean.unsqueeze(2))
-        return tuple(torch.where(x.isfinite(), x, 0.0) for x in (*found, *common))
+            features.append((last / variance.sqrt()).unsqueeze(2))
+        changes = [trend / (k * variance).sqrt() for k, trend in zip(self.config.trends, trends.unbind(-1))]
+        features += [x.unsqueeze(2) for x in changes]
+        for x in changes[:COMMON]:
+            counted = known[:, -L:] & x.isfinite()
+            total = torch.where(counted, x, 0.0).sum(-1, keepdim=True)
+            features.append((total / counted.sum(-1, keepdim=True).clamp(min=1)).expand_as(x).unsqueeze(2))
+        return tuple(torch.where(x.isfinite(), x, 0.0) for x in features)
 
     def expected(self, features: tuple[Tensor, ...], variance: Tensor) -> Tensor:  # (B, L, N) -> (B, L, H, N)
         """m_h of features at rows of a slow variance, zero during warm-up."""

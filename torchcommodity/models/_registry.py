@@ -28,7 +28,14 @@ from torchcommodity.models._har_network import HarNetwork
 from torchcommodity.models._har_orthogonal_lstm import HarOrthogonalLstm, HarOrthogonalLstmConfig
 from torchcommodity.models._har_regime import HarRegime, HarRegimeConfig
 from torchcommodity.models._har_tcn import HarTcn, HarTcnConfig
-from torchcommodity.models._own_network import OwnConfig, OwnNetwork, Windowed, import_network, import_path, windowed
+from torchcommodity.models._window_network import (
+    NetworkConfig,
+    Windowed,
+    WindowNetwork,
+    import_network,
+    import_path,
+    windowed,
+)
 from torchcommodity.opkit.arguments import check_integer, current_operation
 
 
@@ -75,7 +82,7 @@ def model_entry(name: str) -> ModelEntry:
 
 
 def model_name(config: ModelConfig) -> str:
-    """Registered name of the model that a config belongs to; of a network of one's own, its import path.
+    """Registered name of the model that a config belongs to; of a network of the user's, its import path.
 
     Raises:
         ValueError: the config of a model that is not registered.
@@ -84,7 +91,7 @@ def model_name(config: ModelConfig) -> str:
         >>> model_name(HarLstmConfig())
         'har-lstm'
     """
-    if isinstance(config, OwnConfig):
+    if isinstance(config, NetworkConfig):
         return config.network
     for name, entry in MODELS.items():
         if type(config) is entry.config:
@@ -151,18 +158,18 @@ def to_model_config(model: Any, frequency: Frequency = "daily") -> ModelConfig:
     for name, entry in MODELS.items():
         if found is entry.model:
             return default_config(name, frequency)
-    if is_own_correction(found):
-        return OwnConfig(har=HarConfig.for_frequency(frequency), network=path or import_path(found), factory=found)
+    if corrects_scale(found):
+        return NetworkConfig(har=HarConfig.for_frequency(frequency), network=path or import_path(found), factory=found)
     if not isinstance(found, (Windowed, nn.Module)) and not callable(found):
         rule = "model must be a name, a config, a Module, a class or function that makes one, or an import path"
         raise TypeError(f"{current_operation()}: {rule}; got {found!r}")
     own = found if isinstance(found, Windowed) else windowed(found)
     har = HarConfig.for_frequency(frequency)
     har = replace(har, warmup=max(har.warmup, own.lookback))
-    return OwnConfig(har, path or own.network, own.lookback, own.inputs, own.output, own.factory)
+    return NetworkConfig(har, path or own.network, own.lookback, own.inputs, own.output, own.factory)
 
 
-def is_own_correction(factory: Any) -> bool:
+def corrects_scale(factory: Any) -> bool:
     """Whether it is a class that corrects the scale of `Har`."""
     return isinstance(factory, type) and issubclass(factory, HarNetwork)
 
@@ -191,8 +198,8 @@ def build_model(config: ModelConfig, assets: int, seed: int = 0) -> HarNetwork:
             f"build_model: config must be the config of a model; got {config!r}; see default_config({config!r})"
         )
     check_integer("build_model", 1, assets=assets)
-    if isinstance(config, OwnConfig):
-        model: Any = config.factory if is_own_correction(config.factory) else OwnNetwork
+    if isinstance(config, NetworkConfig):
+        model: Any = config.factory if corrects_scale(config.factory) else WindowNetwork
     else:
         model = model_entry(model_name(config)).model
     with torch.random.fork_rng(devices=[]):

@@ -15,7 +15,7 @@ from torchcommodity.models import (
     HarGarchConfig,
     HarNetwork,
     ModelInputs,
-    OwnNetwork,
+    WindowNetwork,
     build_model,
     fit_price_scale,
     model_name,
@@ -129,7 +129,7 @@ def _predict(
         prediction = Prediction(*(x[0, start:].cpu().to(inputs.prices.dtype) for x in (quantiles, variance)))
         predictions[name] = _in_scale(prediction, inputs.prices, model.har.scale, scale)
     if model.lookback is not None:
-        quantiles = predict_rows(cast(OwnNetwork, model), inputs.to(device), start).cpu().to(inputs.prices.dtype)
+        quantiles = predict_rows(cast(WindowNetwork, model), inputs.to(device), start).cpu().to(inputs.prices.dtype)
         own = Prediction(quantiles, variance_of(quantiles, model.har.config.levels))
         predictions = {model_name(model.config): _in_scale(own, inputs.prices, model.har.scale, scale), **predictions}
     inputs = scale_inputs(inputs, scale)._replace(extra_variances=None, references=None, bars=None)

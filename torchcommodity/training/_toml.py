@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from torchcommodity._choices import DEFAULT_MODEL
-from torchcommodity.models import Frequency, OwnConfig, config_from_dict, model_entry, model_name, to_model_config
+from torchcommodity.models import Frequency, NetworkConfig, config_from_dict, model_entry, model_name, to_model_config
 from torchcommodity.training._config import FitConfig
 
 if sys.version_info >= (3, 11):
@@ -64,13 +64,13 @@ def to_config(values: dict[str, Any], model: str | None = None, frequency: Frequ
         raise ValueError(f"config: model.name must match --model {model}; got {name}")
     settings = {key: value for key, value in table.items() if key != "name"}
     own = to_model_config(name, frequency) if ":" in name else None
-    tables = {"model": model_entry(name).config if own is None else OwnConfig}
+    tables = {"model": model_entry(name).config if own is None else NetworkConfig}
     config_from_dict(FitConfig, {**values, "model": settings}, tables)  # raises for what is wrong with the values
     rows = settings.get("har", {}).get("frequency", frequency)
     defaults = to_values(FitConfig.for_frequency(rows) if own else FitConfig.for_frequency(rows, name))
     defaults["model"] = to_model_config(name, rows).to_dict()
     config = config_from_dict(FitConfig, _merge(defaults, {**values, "model": settings}), tables)
-    if isinstance(own, OwnConfig) and isinstance(config.model, OwnConfig):
+    if isinstance(own, NetworkConfig) and isinstance(config.model, NetworkConfig):
         config = replace(config, model=replace(config.model, factory=own.factory))
     return config
 

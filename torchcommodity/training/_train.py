@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import torch
 from torch import Tensor, nn
 
-from torchcommodity.models import HarConfig, HarNetwork, ModelInputs, OwnNetwork
+from torchcommodity.models import HarConfig, HarNetwork, ModelInputs, WindowNetwork
 from torchcommodity.opkit.arguments import current_operation, operation
 from torchcommodity.training._batches import TrainingBatch, make_loader, make_splits, plan_epoch, slice_rows
 from torchcommodity.training._calibration import calibrate
@@ -110,7 +110,7 @@ def train(
 def _train_windows(
     model: HarNetwork, inputs: ModelInputs, config: TrainConfig, symmetry: float, seed: int, options: RunOptions
 ) -> TrainResult:
-    own, rows = cast(OwnNetwork, model), len(inputs.prices)
+    own, rows = cast(WindowNetwork, model), len(inputs.prices)
     start = validation_start(rows, config, model.har.config)
     if start is None:
         required = model.har.config.warmup + config.window + 4 * model.har.config.horizons[-1]
@@ -130,7 +130,7 @@ def calibrate_model(model: HarNetwork, inputs: ModelInputs, symmetry: float, con
     calibrate(model.har, inputs, symmetry)
     if model.lookback is not None:
         start = validation_start(len(inputs.prices), config, model.har.config)
-        calibrate_windows(cast(OwnNetwork, model), inputs, model.lookback if start is None else start)
+        calibrate_windows(cast(WindowNetwork, model), inputs, model.lookback if start is None else start)
 
 
 def _skip_reason(config: TrainConfig, start: int | None, trained_horizons: Tensor) -> str | None:

@@ -1,9 +1,10 @@
-"""Train a network of one's own on windows of prices, calibrate it on later rows, and check what a forecast depends on.
+"""Train a network of the user's on windows of prices, calibrate it on later rows, and check what a forecast depends on.
 
 Legend: T rows, L rows of a window, W windows, N symbols, H horizons, Q levels.
 """
 
 import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 import torch
@@ -12,11 +13,12 @@ from torch.distributions import Distribution
 
 from torchcommodity.data import targets
 from torchcommodity.losses import pinball
-from torchcommodity.models import HarNetwork, HarOutput, ModelInputs, OwnNetwork, model_name, scale_inputs, to_device
+from torchcommodity.models import HarNetwork, HarOutput, ModelInputs, WindowNetwork, model_name, scale_inputs, to_device
 from torchcommodity.opkit.arguments import current_operation
 from torchcommodity.training._calibration import calibrate, own_quantiles
 from torchcommodity.training._config import TrainConfig
 from torchcommodity.training._runtime import make_fabric, torch_settings
+from torchcommodity.training._trainer import network_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +33,7 @@ class WindowedRows:
     """Rows of prices with the output of `Har`, from which windows and their outcomes are taken."""
 
     @torch.no_grad()
-    def __init__(self, model: OwnNetwork, inputs: ModelInputs) -> None:
+    def __init__(self, model: WindowNetwork, inputs: ModelInputs) -> None:
         self.inputs, self.lookback = scale_inputs(inputs, model.har.scale), model.config.lookback
         self.output = HarOutput(*(x[0] for x in model.har(*inputs.batch())))
         self.outcomes = targets(self.inputs.prices, model.har.config.horizons)  # (T, H, N); NaN where they end later
@@ -53,7 +55,7 @@ class WindowedRows:
 
 
 def train_windows(
-    model: OwnNetwork,
+    model: WindowNetwork,
     inputs: ModelInputs,
     start: int,
     config: TrainConfig,
@@ -76,38 +78,36 @@ def train_windows(
     fabric = make_fabric(config.device, config.precision, None)
     generator = torch.Generator().manual_seed(seed)
     baseline = _baseline_loss(model, later, validation)
-    best, best_change, changes = (0, copy.deepcopy(model.state_dict())), torch.inf, list[tuple[float, ...]]()
+    best, best_change, changes = (0, model.state_dict()), torch.inf, list[tuple[float, ...]]()
     with torch_settings(fabric, config.matmul_precision, config.num_threads), torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = to_device(model, fabric.device)
-        model.har.requires_grad_(False)
-        parameters = [x for name, x in model.named_parameters() if not name.startswith("har.") and x.requires_grad]
+        trained = to_device(copy.deepcopy(model), fabric.device)  # the model stays on the CPU, which calibrates it
+        parameters = [x for x in network_parameters(trained) if x.requires_grad]
         optimizer = torch.optim.AdamW(parameters, lr=config.learning_rate, weight_decay=config.weight_decay)
         for epoch in range(1, config.epochs + 1):
-            model.train()
+            trained.train()
             for rows in training[torch.randperm(len(training), generator=generator)].split(WINDOWS * config.batch_size):
                 optimizer.zero_grad()
-                loss = _loss(model, past, rows)
+                loss = _loss(trained, past, rows)
                 loss.backward()
                 norm = torch.nn.utils.clip_grad_norm_(parameters, config.gradient_clip)
                 if not torch.isfinite(norm):
                     rule = f"the gradient of {model_name(model.config)} must be finite"
                     raise ValueError(f"{current_operation()}: {rule}; got {norm} in epoch {epoch}")
                 optimizer.step()
-            change = 100 * (evaluate(model, later, validation) / baseline - 1)
+            change = 100 * (evaluate(trained, later, validation) / baseline - 1)
             changes.append(tuple(change.tolist()))
             if (mean := change.nanmean().item()) < best_change:
-                best, best_change = (epoch, copy.deepcopy(model.state_dict())), mean
+                best, best_change = (epoch, copy.deepcopy(trained.state_dict())), mean
             if progress is not None:
                 progress(epoch, config.epochs, f"validation loss {mean:+.2f} % of Har's")
             if epoch - best[0] >= config.patience:
                 break
     model.load_state_dict(best[1])
-    model.har.requires_grad_(True)
     return best[0], tuple(changes)
 
 
-def standardize(model: OwnNetwork, prices: Tensor) -> None:
+def standardize(model: WindowNetwork, prices: Tensor) -> None:
     """Mean and standard deviation of what the network sees, of the training rows (T, N); none of prices."""
     if model.config.inputs == "prices":
         return
@@ -118,7 +118,7 @@ def standardize(model: OwnNetwork, prices: Tensor) -> None:
         model.mean[n], model.deviation[n] = values.mean(), values.std().clamp(min=torch.finfo(values.dtype).tiny)
 
 
-def _loss(model: OwnNetwork, rows: WindowedRows, chosen: Tensor) -> Tensor:
+def _loss(model: WindowNetwork, rows: WindowedRows, chosen: Tensor) -> Tensor:
     window, last = _to_model(model, *rows.batch(chosen))
     outcome = rows.outcomes[chosen].to(last.log_scale.device, last.log_scale.dtype)
     known = torch.isfinite(outcome) & torch.isfinite(last.log_scale)
@@ -126,43 +126,47 @@ def _loss(model: OwnNetwork, rows: WindowedRows, chosen: Tensor) -> Tensor:
     if isinstance(output, Distribution):
         filled = torch.where(known, outcome, 0.0).to(torch.float32)
         return -torch.where(known, output.log_prob(filled), 0.0).sum() / known.sum()
-    r, _ = model.raw(window, last)
-    return torch.where(known, _pinball(model, r, outcome, last), 0.0).sum() / known.sum()
+    r, _ = model.raw(output, last)
+    return _pinball(model, r, outcome, last).nansum() / known.sum()
 
 
 def _pinball(model: HarNetwork, quantiles: Tensor, outcome: Tensor, last: HarOutput) -> Tensor:  # (W, H, N)
+    """Pinball loss over sigma; NaN without an outcome or a scale."""
     levels = torch.tensor(model.har.config.levels).to(quantiles)
-    sigma = torch.where(torch.isfinite(last.log_scale), last.log_scale, 0.0).exp()
-    filled = torch.where(torch.isfinite(outcome), outcome, 0.0)
-    quantiles = torch.where(torch.isfinite(quantiles), quantiles, 0.0)
-    return pinball(quantiles / sigma.unsqueeze(-1), filled / sigma, levels, reduction="none").mean(-1)
+    known = torch.isfinite(outcome) & torch.isfinite(last.log_scale)
+    sigma = torch.where(known, last.log_scale, 0.0).exp()
+    quantiles, outcome = torch.where(known.unsqueeze(-1), quantiles, 0.0), torch.where(known, outcome, 0.0)
+    loss = pinball(quantiles / sigma.unsqueeze(-1), outcome / sigma, levels, reduction="none").mean(-1)
+    return torch.where(known, loss, torch.nan)
 
 
 @torch.no_grad()
-def evaluate(model: OwnNetwork, rows: WindowedRows, chosen: Tensor) -> Tensor:  # (H,)
+def evaluate(model: WindowNetwork, rows: WindowedRows, chosen: Tensor) -> Tensor:  # (H,)
     """Mean pinball loss over sigma, without the adjustment."""
     model.eval()
     parts = []
     for part in chosen.split(WINDOWS_AT_ONCE):
         window, last = _to_model(model, *rows.batch(part))
         outcome = rows.outcomes[part].to(last.log_scale.device, last.log_scale.dtype)
-        loss = _pinball(model, model.raw(window, last)[0], outcome, last)
-        parts.append(torch.where(torch.isfinite(outcome) & torch.isfinite(last.log_scale), loss, torch.nan).cpu())
-    return torch.cat(parts).transpose(0, 1).flatten(1).nanmean(1)
+        loss = _pinball(model, model.raw(model.outputs(window), last)[0], outcome, last)
+        parts.append(loss.cpu())
+    return _mean_by_horizon(torch.cat(parts))
 
 
 @torch.no_grad()
-def _baseline_loss(model: OwnNetwork, rows: WindowedRows, chosen: Tensor) -> Tensor:  # (H,)
+def _baseline_loss(model: WindowNetwork, rows: WindowedRows, chosen: Tensor) -> Tensor:  # (H,)
     output = HarOutput(*(x[chosen] for x in rows.output))
     outcome, har = rows.outcomes[chosen], model.har
     quantiles = output.shift.unsqueeze(-1) + output.log_scale.exp().unsqueeze(-1) * har.z.to(output.shift)
-    loss = _pinball(model, quantiles, outcome, output)
-    known = torch.isfinite(outcome) & torch.isfinite(output.log_scale)
-    return torch.where(known, loss, torch.nan).transpose(0, 1).flatten(1).nanmean(1)
+    return _mean_by_horizon(_pinball(model, quantiles, outcome, output))
+
+
+def _mean_by_horizon(loss: Tensor) -> Tensor:  # (W, H, N) -> (H,)
+    return loss.transpose(0, 1).flatten(1).nanmean(1)
 
 
 @torch.no_grad()
-def calibrate_windows(model: OwnNetwork, inputs: ModelInputs, start: int) -> None:
+def calibrate_windows(model: WindowNetwork, inputs: ModelInputs, start: int) -> None:
     """Fit in place the adjustment d of the quantiles on the rows from `start` on, on which the network was not trained.
 
     d are the quantiles of (outcome - r) / w at each level, those of each symbol drawn toward the pooled ones as the
@@ -170,27 +174,25 @@ def calibrate_windows(model: OwnNetwork, inputs: ModelInputs, start: int) -> Non
     """
     model.eval()
     rows = WindowedRows(model, inputs)
-    chosen, levels = rows.known(start), model.har.config.levels
-    parts = [_to_model(model, *rows.batch(part)) for part in chosen.split(WINDOWS_AT_ONCE)]
-    raw = [model.raw(*part) for part in parts]
-    r, w = (torch.cat([x[k].cpu() for x in raw]) for k in (0, 1))
+    chosen, config = rows.known(start), model.har.config
+    parts = [_raw(model, rows, part) for part in chosen.split(WINDOWS_AT_ONCE)]
+    r, w = (torch.cat([part[k].cpu() for part in parts]) for k in (0, 1))
     standard = (rows.outcomes[chosen].unsqueeze(-1) - r) / w.unsqueeze(-1)  # (W, H, N, Q)
     standard = torch.where(torch.isfinite(rows.output.log_scale[chosen]).unsqueeze(-1), standard, torch.nan)
-    adjustment = [own_quantiles(x, model.har.config, 0.0)[..., q] for q, x in enumerate(standard.unbind(-1))]
-    model.adjustment.copy_(torch.stack(adjustment, -1).nan_to_num())
-    assert model.adjustment.shape[-1] == len(levels)
+    for q, level in enumerate(config.levels):
+        quantile = own_quantiles(standard[..., q], replace(config, levels=(level,)), 0.0)[..., 0]
+        model.adjustment[..., q] = quantile.nan_to_num()
 
 
 @torch.no_grad()
-def predict_rows(model: OwnNetwork, inputs: ModelInputs, start: int) -> Tensor:  # (T - start, H, N, Q)
+def predict_rows(model: WindowNetwork, inputs: ModelInputs, start: int) -> Tensor:  # (T - start, H, N, Q)
     """Quantiles after each row from `start` on; NaN without a scale."""
     model.eval()
     rows = WindowedRows(model, inputs)
     parts = []
     for chosen in torch.arange(start, len(inputs.prices)).split(WINDOWS_AT_ONCE):
-        window, last = rows.batch(chosen)
-        quantiles = model.calibrated(*model.raw(window, last))
-        parts.append(torch.where(torch.isfinite(last.log_scale).unsqueeze(-1), quantiles, torch.nan))
+        known = torch.isfinite(rows.output.log_scale[chosen]).unsqueeze(-1)
+        parts.append(torch.where(known, model.calibrated(*_raw(model, rows, chosen)), torch.nan))
     return torch.cat(parts)
 
 
@@ -216,16 +218,16 @@ def check_no_look_ahead(model: HarNetwork, inputs: ModelInputs) -> None:
                 f"with the rows from {half} on"
             )
         return
-    assert isinstance(model, OwnNetwork)
+    assert isinstance(model, WindowNetwork)
     windowed = WindowedRows(model, inputs)
     chosen = torch.arange(model.lookback - 1, rows)
     chosen = chosen[torch.isfinite(windowed.output.log_scale[chosen]).flatten(1).all(1)]
     chosen = chosen[torch.linspace(0, len(chosen) - 1, CHECKED).long()] if len(chosen) else chosen
     if not len(chosen):
         return
-    r, w = model.raw(*_to_model(model, *windowed.batch(chosen)))
+    r, w = _raw(model, windowed, chosen)
     for k, row in enumerate(chosen.tolist()):
-        alone, _ = model.raw(*_to_model(model, *windowed.batch(chosen[k : k + 1])))
+        alone, _ = _raw(model, windowed, chosen[k : k + 1])
         if ((alone[0] - r[k]).abs() > TOLERANCE * w[k].unsqueeze(-1)).any():
             raise ValueError(
                 f"{current_operation()}: model {name} looks ahead: its forecast from row {row} changes with the other "
@@ -233,6 +235,11 @@ def check_no_look_ahead(model: HarNetwork, inputs: ModelInputs) -> None:
             )
 
 
-def _to_model(model: OwnNetwork, window: ModelInputs, last: HarOutput) -> tuple[ModelInputs, HarOutput]:
+def _raw(model: WindowNetwork, rows: WindowedRows, chosen: Tensor) -> tuple[Tensor, Tensor]:
+    window, last = _to_model(model, *rows.batch(chosen))
+    return model.raw(model.outputs(window), last)
+
+
+def _to_model(model: WindowNetwork, window: ModelInputs, last: HarOutput) -> tuple[ModelInputs, HarOutput]:
     device = model.har.mix.device
     return window.to(device), HarOutput(*(to_device(x, device) for x in last))

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.distributions import Categorical, MixtureSameFamily, Normal
 
-from torchcommodity.models import HarConfig, HarNetwork, HarOutput, ModelConfig, windowed
+from torchcommodity.models import HarNetwork, HarOutput, ModelConfig, windowed
 
 
 def lstm(assets: int) -> nn.Module:
@@ -92,4 +92,3 @@ class Bidirectional(Correction):
 
 
 windowed_lstm = windowed(lstm, lookback=40, inputs="returns")
-scale_of = HarConfig  # no Module: for the message

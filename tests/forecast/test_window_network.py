@@ -7,8 +7,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import network_examples
 import numpy as np
-import own_networks
 import pytest
 import torch
 from torch import nn
@@ -28,7 +28,7 @@ def prices() -> data.Panel:
 
 @pytest.fixture(scope="module")
 def fitted(prices: data.Panel) -> forecast.Forecaster:
-    return forecast.fit(prices, SHORT, model=own_networks.windowed_lstm)
+    return forecast.fit(prices, SHORT, model=network_examples.windowed_lstm)
 
 
 def test_a_lstm_goes_from_a_class_to_an_artifact(
@@ -38,9 +38,9 @@ def test_a_lstm_goes_from_a_class_to_an_artifact(
     assert torch.isfinite(expected.log_returns).all()
     assert (expected.log_returns.diff(dim=-1) >= 0).all()
     assert fitted.simulate(prices, horizon=5, paths=50).prices.shape == (50, 5, 2)
-    assert "own_networks:lstm" in repr(fitted)
+    assert "network_examples:lstm" in repr(fitted)
     fitted.save(tmp_path / "lstm.safetensors")
-    loaded = forecast.Forecaster.load(tmp_path / "lstm.safetensors", model=own_networks.windowed_lstm)
+    loaded = forecast.Forecaster.load(tmp_path / "lstm.safetensors", model=network_examples.windowed_lstm)
     assert torch.equal(loaded.predict(prices).log_returns, expected.log_returns)
     again = pickle.loads(pickle.dumps(fitted)).predict(prices)
     assert torch.equal(again.log_returns, expected.log_returns)
@@ -49,7 +49,7 @@ def test_a_lstm_goes_from_a_class_to_an_artifact(
         "import sys; from torchcommodity import data, export\n"
         "p = data.embedded(['WTI', 'BRENT']).with_references(None).between('2010-01-01', '2016-12-31')\n"
         "a = export.Artifact.load(sys.argv[1]).predict(p)\n"
-        "assert 'own_networks' not in sys.modules; print(*a.log_returns.flatten().tolist())"
+        "assert 'network_examples' not in sys.modules; print(*a.log_returns.flatten().tolist())"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, tmp_path / "lstm.pt2"], capture_output=True, text=True, check=True
@@ -62,17 +62,17 @@ def test_a_file_never_chooses_what_is_imported(
     fitted: forecast.Forecaster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fitted.save(tmp_path / "lstm.safetensors")
-    with pytest.raises(ValueError, match="own_networks:lstm: pass model="):
+    with pytest.raises(ValueError, match="network_examples:lstm: pass model="):
         forecast.Forecaster.load(tmp_path / "lstm.safetensors")
-    with pytest.raises(ValueError, match="expected what makes own_networks:lstm; got 'har-lstm'"):
+    with pytest.raises(ValueError, match="expected what makes network_examples:lstm; got 'har-lstm'"):
         forecast.Forecaster.load(tmp_path / "lstm.safetensors", model="har-lstm")
     with pytest.raises(ValueError, match=r"weights: expected"):
         forecast.Forecaster.load(tmp_path / "lstm.safetensors", model=windowed(lambda: nn.LSTM(2, 9, batch_first=True)))
-    monkeypatch.setenv("TORCHCOMMODITY_NETWORKS", "own_networks")
+    monkeypatch.setenv("TORCHCOMMODITY_NETWORKS", "network_examples")
     assert forecast.Forecaster.load(tmp_path / "lstm.safetensors").symbols == ("WTI", "BRENT")
 
 
-@pytest.mark.parametrize("name", [":lstm", ".own_networks:lstm"])
+@pytest.mark.parametrize("name", [":lstm", ".network_examples:lstm"])
 def test_a_file_with_an_empty_module_name_is_not_allowed_by_no_permission(
     fitted: forecast.Forecaster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -88,13 +88,13 @@ def test_a_symbol_that_begins_later_leaves_no_nan_in_the_weights(prices: data.Pa
     values = prices.values.plain().clone()
     values[:900, 1] = torch.nan
     late = replace(prices, values=type(prices.values)(values))
-    fitted = forecast.fit(late, SHORT, model=own_networks.windowed_lstm)
+    fitted = forecast.fit(late, SHORT, model=network_examples.windowed_lstm)
     assert all(torch.isfinite(x).all() for x in fitted.model.network.parameters())
     assert torch.isfinite(fitted.predict(late).log_returns).all()
 
 
 def test_a_gradient_that_is_not_finite_is_an_error(prices: data.Panel) -> None:
-    class Broken(own_networks.ResidualCnn):
+    class Broken(network_examples.ResidualCnn):
         def forward(self, prices: torch.Tensor) -> torch.Tensor:
             return super().forward(prices) + (self.output.bias - self.output.bias.detach()).sqrt().sum()
 
@@ -104,29 +104,35 @@ def test_a_gradient_that_is_not_finite_is_an_error(prices: data.Panel) -> None:
 
 def test_a_backtest_trains_a_fresh_network_for_each_fold(prices: data.Panel) -> None:
     settings = {"first_year": 2015, "refit_network": 1, "baselines": {}}
-    result = forecast.backtest(prices, SHORT, model="own_networks:windowed_lstm", **settings)
-    assert set(result.quantiles) == {"own_networks:windowed_lstm", "har-garch"}
-    last = forecast.backtest(prices, SHORT, model=own_networks.windowed_lstm, **{**settings, "first_year": 2016})
-    quantiles = result.quantiles["own_networks:windowed_lstm"][-len(last.origins) :]
-    assert torch.equal(quantiles, last.quantiles["own_networks:lstm"])
+    result = forecast.backtest(prices, SHORT, model="network_examples:windowed_lstm", **settings)
+    assert set(result.quantiles) == {"network_examples:windowed_lstm", "har-garch"}
+    last = forecast.backtest(prices, SHORT, model=network_examples.windowed_lstm, **{**settings, "first_year": 2016})
+    quantiles = result.quantiles["network_examples:windowed_lstm"][-len(last.origins) :]
+    assert torch.equal(quantiles, last.quantiles["network_examples:lstm"])
 
 
 def test_later_prices_change_no_forecast(prices: data.Panel) -> None:
     values = prices.values.plain().clone()
     values[prices.dates >= np.datetime64("2016-01-01")] *= 3
     changed = replace(prices, values=type(prices.values)(values))
-    settings = {"first_year": 2015, "baselines": {}, "model": own_networks.ResidualCnn}
+    settings = {"first_year": 2015, "baselines": {}, "model": network_examples.ResidualCnn}
     one, other = (forecast.backtest(panel, SHORT, **settings) for panel in (prices, changed))
     before = one.origins < np.datetime64("2016-01-01")
-    name = "own_networks:ResidualCnn"
+    name = "network_examples:ResidualCnn"
     assert torch.equal(one.quantiles[name][before], other.quantiles[name][before])
 
 
 @pytest.mark.parametrize(
     ("network", "message"),
     [
-        (own_networks.Bidirectional, r"own_networks:Bidirectional looks ahead: its correction of row \d+ changes"),
-        (own_networks.BatchNormalized, r"own_networks:BatchNormalized looks ahead: its forecast from row \d+ changes"),
+        (
+            network_examples.Bidirectional,
+            r":Bidirectional looks ahead: its correction of row \d+ changes",
+        ),
+        (
+            network_examples.BatchNormalized,
+            r":BatchNormalized looks ahead: its forecast from row \d+ changes",
+        ),
     ],
 )
 def test_a_network_that_looks_ahead_is_refused(prices: data.Panel, network: type[nn.Module], message: str) -> None:
@@ -140,12 +146,12 @@ def test_an_export_checks_again_that_a_network_does_not_look_ahead(
     model = copy.deepcopy(fitted.model)
     layer = model.network.forward
     monkeypatch.setattr(model.network, "forward", lambda x: layer(x - x.mean((0, 1))))
-    with pytest.raises(ValueError, match=r"export: model own_networks:lstm looks ahead: its forecast from row \d+"):
+    with pytest.raises(ValueError, match=r"export: model network_examples:lstm looks ahead: its forecast from row \d+"):
         export.export(replace(fitted, model=model), tmp_path / "lstm.pt2")
 
 
 def test_a_module_is_copied_and_one_trained_elsewhere_is_only_calibrated(prices: data.Panel) -> None:
-    module = own_networks.Transformer(2, (5, 21, 63, 126), SHORT.model.har.levels, 30)
+    module = network_examples.Transformer(2, (5, 21, 63, 126), SHORT.model.har.levels, 30)
     before = {name: x.clone() for name, x in module.state_dict().items()}
     fitted = forecast.fit(prices, SHORT, model=module)
     assert all(torch.equal(x, before[name]) for name, x in module.state_dict().items())
@@ -171,7 +177,7 @@ def test_names_and_configs_are_other_words_for_the_same_model(prices: data.Panel
     ("model", "error", "message"),
     [
         ("har-lsmt", ValueError, "did you mean 'har-lstm'"),
-        ("own_networks:Nothing", ValueError, "no Nothing in own_networks"),
+        ("network_examples:Nothing", ValueError, "no Nothing in network_examples"),
         ("no_such_module:Network", ValueError, "No module named 'no_such_module'"),
         (3, TypeError, "fit: model must be a name, a config, a Module"),
         (lambda hidden: nn.Linear(2, hidden), TypeError, "needs hidden: give it a default"),
@@ -195,7 +201,7 @@ def test_two_models_are_refused(prices: data.Panel) -> None:
 @pytest.mark.parametrize("name", OTHERS)
 @pytest.mark.parametrize("format", ["pt2", "aoti", "onnx"])
 def test_every_kind_of_output_is_exported(prices: data.Panel, tmp_path: Path, name: str, format: str) -> None:
-    fitted = forecast.fit(prices, SHORT, model=getattr(own_networks, name))
+    fitted = forecast.fit(prices, SHORT, model=getattr(network_examples, name))
     path = export.export(fitted, tmp_path / "network", format)
     served = export.Artifact.load(path).predict(prices)
     torch.testing.assert_close(served.log_returns, fitted.predict(prices).log_returns, rtol=0, atol=1e-5)

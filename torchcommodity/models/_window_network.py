@@ -1,4 +1,4 @@
-"""A network of one's own as a forecaster: from a window of prices to quantiles, a point, a scale, or a distribution.
+"""A network of the user's as a forecaster: from a window of prices to quantiles, a point, a scale, or a distribution.
 
 Legend: B batch, L rows of the window, N symbols, H horizons, Q levels, F features.
 
@@ -33,13 +33,13 @@ from torchcommodity.opkit import Past
 WindowInputs = Literal["prices", "returns", "log prices"]
 NetworkOutput = Literal["quantiles", "point", "scale"]
 LOOKBACK = 60  # rows of a window, unless the network has an attribute `lookback`
-INPUTS = ("prices", "rolls", "curve", "extra_variances", "references", "days", "bars")
+FURTHER_INPUTS = ModelInputs._fields[1:7]
 HALVINGS = 30  # of an interval of 64 sigma on each side that holds a quantile of a distribution
 NARROWEST = 1e-8  # width of quantiles
 
 
 @dataclass(frozen=True)
-class OwnConfig(ModelConfig):
+class NetworkConfig(ModelConfig):
     """Settings of a network that is not one of `MODELS`.
 
     The network is `factory()`, or its class, called with those of `assets`, `horizons`, `levels` and `lookback` that
@@ -114,7 +114,7 @@ def import_path(thing: Any) -> str:
     """`package.module:Name` of a class or function.
 
     >>> import_path(windowed)
-    'torchcommodity.models._own_network:windowed'
+    'torchcommodity.models._window_network:windowed'
     """
     name = getattr(thing, "__qualname__", type(thing).__qualname__)
     return f"{getattr(thing, '__module__', type(thing).__module__)}:{name}"
@@ -135,37 +135,37 @@ def import_network(path: str) -> Any:
         sys.path.insert(0, "")
     rule = f"model must be an import path, package.module:Name; got {path!r}"
     try:
-        found = import_module(module_name)
+        target: Any = import_module(module_name)
     except ImportError as error:
         raise ValueError(f"{rule}: {error}") from None
     for part in name.split("."):
-        if not hasattr(found, part):
+        if not hasattr(target, part):
             raise ValueError(f"{rule}: no {name} in {module_name}")
-        found = getattr(found, part)
-    return found
+        target = getattr(target, part)
+    return target
 
 
-class OwnNetwork(HarNetwork):
-    """Adapter of a network of one's own; its `har` has the scale, and forecasts the volatility.
+class WindowNetwork(HarNetwork):
+    """Adapter of a network of the user's; its `har` has the scale, and forecasts the volatility.
 
     Args:
         assets: N, the number of symbols.
         config: settings; `config.factory` makes the network.
     """
 
-    config: OwnConfig
+    config: NetworkConfig
     adjustment: Tensor  # (H, N, Q) d, calibrated
     mean: Tensor  # (N,) of the inputs on training rows, if they are standardized
     deviation: Tensor  # (N,)
     levels: Tensor  # (Q,)
     normal: Tensor  # (Q,) quantiles of the standard normal distribution
 
-    def __init__(self, assets: int, config: OwnConfig) -> None:
+    def __init__(self, assets: int, config: NetworkConfig) -> None:
         super().__init__(assets, config)
         horizons, levels = config.har.horizons, config.har.levels
         known = {"assets": assets, "horizons": horizons, "levels": levels, "lookback": config.lookback}
         self.network = make_network(config.factory, known)
-        self.asks = [name for name in inspect.signature(self.network.forward).parameters if name in INPUTS[1:]]
+        self.asks = [name for name in inspect.signature(self.network.forward).parameters if name in FURTHER_INPUTS]
         self.lookback = config.lookback
         self.register_buffer("adjustment", torch.zeros(len(horizons), assets, len(levels), dtype=torch.double))
         self.register_buffer("mean", torch.zeros(assets, dtype=torch.double))
@@ -179,35 +179,24 @@ class OwnNetwork(HarNetwork):
             nn.init.zeros_(self.layer.weight)
             nn.init.zeros_(self.layer.bias)
 
-    def forward(
-        self,
-        prices: Tensor,
-        rolls: Tensor | None = None,
-        curve: Tensor | None = None,
-        extra_variances: Tensor | None = None,
-        references: Tensor | None = None,
-        days: Tensor | None = None,
-        bars: Tensor | None = None,
-    ) -> Tensor:  # (B, H, N, Q)
-        """Quantiles after the last row, from the last L rows; the inputs are those of `Har`."""
-        inputs = ModelInputs(prices, rolls, curve, extra_variances, references, days, bars)
+    def forecast(self, inputs: ModelInputs) -> Tensor:  # (B, H, N, Q)
+        """Quantiles after the last row, from the last L rows."""
         output = self.har(*inputs[:7], last_rows=1)
         last = HarOutput(*(x[:, -1] for x in output))
-        first = prices.shape[1] - self.config.lookback
+        first = inputs.prices.shape[1] - self.config.lookback
         window = scale_inputs(inputs, self.har.scale).map(lambda x: x[:, first:])
-        quantiles: Tensor = self.calibrated(*self.raw(window, last))
+        quantiles: Tensor = self.calibrated(*self.raw(self.outputs(window), last))
         return torch.where(torch.isfinite(last.log_scale).unsqueeze(-1), quantiles, torch.nan)
 
     def calibrated(self, r: Tensor, w: Tensor) -> Tensor:  # (B, H, N, Q), (B, H, N) -> (B, H, N, Q)
         """Quantiles r + w d, sorted."""
         return (r + w.unsqueeze(-1) * self.adjustment.to(r)).sort(-1).values
 
-    def raw(self, window: ModelInputs, last: HarOutput) -> tuple[Tensor, Tensor]:  # (B, H, N, Q), (B, H, N)
-        """r and w of windows with a batch axis, and of the output of `Har` at their last rows (B, ...)."""
+    def raw(self, output: Any, last: HarOutput) -> tuple[Tensor, Tensor]:  # (B, H, N, Q), (B, H, N)
+        """r and w of the `outputs` of windows, and of the output of `Har` at their last rows (B, ...)."""
         # zero and one for a symbol in its warm-up, whose forecast is NaN: a NaN here would reach the gradient of others
         shift = torch.where(torch.isfinite(last.shift), last.shift, 0.0)
         sigma = torch.where(torch.isfinite(last.log_scale), last.log_scale, 0.0).exp()
-        output = self.outputs(window)
         normal = self.normal.to(sigma)
         if self.layer is not None:
             bend = output.to(sigma).unflatten(-1, (*sigma.shape[1:], len(normal)))
@@ -223,8 +212,8 @@ class OwnNetwork(HarNetwork):
 
     def outputs(self, window: ModelInputs) -> Any:
         """What the network returns of windows: a distribution, a tensor (B, H, N[, Q]), or (B, H N Q) of `layer`."""
-        asked = {name: getattr(window, name) for name in self.asks}
-        output = self.network(self.visible(window.prices), **asked)
+        further = {name: getattr(window, name) for name in self.asks}
+        output = self.network(self.visible(window.prices), **further)
         output = output[0] if isinstance(output, tuple) else output
         if self.layer is not None:
             return self.layer(output[:, -1] if output.dim() == 3 else output)
@@ -293,9 +282,9 @@ def make_network(factory: Any, known: dict[str, Any]) -> nn.Module:
         TypeError: it needs another argument, or returns no Module.
     """
     try:
-        parameters = inspect.signature(factory).parameters
+        parameters = {**inspect.signature(factory).parameters}
     except ValueError:  # a built-in
-        parameters = inspect.signature(lambda: None).parameters
+        parameters = {}
     named = [p for p in parameters.values() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
     if unknown := [p.name for p in named if p.default is p.empty and p.name not in known]:
         rule = "what makes a model may ask for assets, horizons, levels and lookback"
