@@ -85,6 +85,30 @@ class Correction(HarNetwork):
         return self.from_sequences(self.head(x)).transpose(-1, -2)
 
 
+class Mlp(nn.Module):
+    """Quantiles (B, H, N, Q), with settings of its own."""
+
+    def __init__(
+        self, assets: int, horizons: tuple[int, ...], levels: tuple[float, ...], lookback: int, hidden: int = 3
+    ):
+        super().__init__()
+        self.shape, self.hidden = (len(horizons), assets, len(levels)), nn.Linear(lookback * assets, hidden)
+        self.output = nn.Linear(hidden, len(horizons) * assets * len(levels))
+
+    def forward(self, prices: Tensor) -> Tensor:
+        x = self.hidden(20 * (prices / prices[:, -1:]).log().flatten(1)).tanh()
+        return 0.1 * self.output(x).unflatten(-1, self.shape)
+
+
+class SizedCorrection(Correction):
+    """Corrects the scale of `Har`, with a setting of its own."""
+
+    def __init__(self, assets: int, config: ModelConfig, hidden: int = 4) -> None:
+        super().__init__(assets, config)
+        self.lstm = nn.LSTM(config.har.features, hidden, batch_first=True)
+        self.head = nn.Linear(hidden, len(config.har.horizons))
+
+
 class Bidirectional(Correction):
     """Looks ahead: the backward pass of a bidirectional layer."""
 

@@ -5,6 +5,7 @@ import pickle
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import network_examples
@@ -14,8 +15,8 @@ import torch
 from torch import nn
 
 from torchcommodity import data, export, forecast
-from torchcommodity.models import HarLstmConfig, windowed
-from torchcommodity.training import FitConfig, TrainConfig
+from torchcommodity.models import HarLstmConfig, to_model_config, windowed
+from torchcommodity.training import FitConfig, TrainConfig, from_toml, to_toml, tune
 
 SHORT = FitConfig(train=TrainConfig(epochs=2))
 OTHERS = ["Transformer", "ResidualCnn", "Mixture"]
@@ -136,8 +137,68 @@ def test_later_prices_change_no_forecast(prices: data.Panel) -> None:
     ],
 )
 def test_a_network_that_looks_ahead_is_refused(prices: data.Panel, network: type[nn.Module], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=f"fit: model .*{message}"):
         forecast.fit(prices, SHORT, model=network)
+    with pytest.raises(ValueError, match=f"backtest: model .*{message}"):
+        forecast.backtest(prices, SHORT, model=network, first_year=2016, baselines={})
+
+
+@pytest.mark.parametrize("network", [network_examples.Mlp, network_examples.SizedCorrection])
+def test_settings_of_a_network_are_those_of_its_file(
+    prices: data.Panel, network: type[nn.Module], tmp_path: Path
+) -> None:
+    path = f"network_examples:{network.__name__}"
+    fitted = forecast.fit(prices, SHORT, model=partial(network, hidden=6))
+    fitted.save(tmp_path / "network.safetensors")
+    loaded = forecast.Forecaster.load(tmp_path / "network.safetensors", model=path)
+    assert loaded.model.config.settings == {"hidden": 6}
+    assert torch.equal(loaded.predict(prices).log_returns, fitted.predict(prices).log_returns)
+    text = f'[model]\nname = "{path}"\nsettings = {{ hidden = 6 }}\n[train]\nepochs = 2\n'
+    again = forecast.fit(prices, from_toml(text))
+    assert again.to_bytes() == fitted.to_bytes()
+    assert from_toml(to_toml(from_toml(text))) == from_toml(text)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"hiden": 6}, ValueError, "among the arguments of network_examples:Mlp, hidden; got hiden"),
+        ({"assets": 6}, ValueError, "network_examples:Mlp, hidden; got assets"),
+        ({"hidden": nn.ReLU}, TypeError, "must be numbers, texts, true or false, .*; got hidden=<class"),
+    ],
+)
+def test_other_settings_of_a_network_are_refused(
+    prices: data.Panel, settings: dict[str, object], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        forecast.fit(prices, SHORT, model=partial(network_examples.Mlp, **settings))
+
+
+def test_training_computes_in_the_precision_of_the_config_and_refuses_what_it_ignores(prices: data.Panel) -> None:
+    low = replace(SHORT, train=replace(SHORT.train, precision="bf16-mixed"))
+    one, other = (forecast.fit(prices, config, model=network_examples.Mlp) for config in (SHORT, low))
+    difference = (one.predict(prices).log_returns - other.predict(prices).log_returns).abs().max()
+    assert 1e-5 < difference < 0.05
+    short = replace(SHORT, train=replace(SHORT.train, window=63))
+    with pytest.raises(ValueError, match=r"fit: train.window is of networks that .* lookback=60 rows.*; got window=63"):
+        forecast.fit(prices, short, model=network_examples.Mlp)
+
+
+@pytest.mark.slow
+def test_tune_searches_the_settings_of_a_network(prices: data.Panel) -> None:
+    result = tune(prices, SHORT, model=partial(network_examples.Mlp, hidden=6), trials=3, years=1)
+    assert {"model.lookback", "model.settings.hidden", "train.learning_rate"} < set(result.best.settings)
+    assert "train.window" not in result.best.settings
+    assert result.trials[0].settings["model.settings.hidden"] == 6
+    assert len({trial.settings["model.settings.hidden"] for trial in result.trials}) > 1
+    assert all(np.isfinite(trial.change) for trial in result.trials)
+
+
+def test_a_backtest_of_code_that_may_change_is_not_cached(prices: data.Panel) -> None:
+    settings = replace(SHORT, train=TrainConfig(epochs=1), model=to_model_config(network_examples.Mlp))
+    one, two = (forecast.cached_backtest(prices, settings, first_year=2016) for _ in range(2))
+    assert (one[1], two[1]) == (False, False)
+    assert one[0] == two[0]
 
 
 def test_an_export_checks_again_that_a_network_does_not_look_ahead(

@@ -73,6 +73,7 @@ Part = Annotated[
 def batch(
     *,
     model: options.AnyModelFile,
+    network: options.Network = None,
     data: Panels,
     out: Out = Path("out/forecasts.duckdb"),
     execution: options.ExecutorOptions,
@@ -91,7 +92,7 @@ def batch(
     from torchcommodity.batch import run as run_batch
 
     options.check_available(device)
-    screen, loaded = output.console(quiet), options.load_model(model, device)
+    screen, loaded = output.console(quiet), options.load_model(model, network, device)
     is_panel = source_options != DETECTED or bool(spread)
     if (is_table := is_panel_table(data)) and is_panel:
         raise ValueError(

@@ -62,6 +62,7 @@ def choose_output(model: Path, format: ArtifactFormat | None, out: Path | None) 
 
 def export(
     model: options.ModelFile,
+    network: options.Network = None,
     format: Format = None,
     out: Out = None,
     without_curve: WithoutCurve = False,
@@ -77,11 +78,10 @@ def export(
     options.check_available(device)
     from torchcommodity.export import Artifact
     from torchcommodity.export import export as write
-    from torchcommodity.forecast import Forecaster
 
     screen = output.console(quiet)
     output.check_file(path)
-    forecaster = Forecaster.load(model)
+    forecaster = options.load_fitted(model, network)
     path.parent.mkdir(parents=True, exist_ok=True)
     with output.progress_bar(screen, f"Export to {format}") as progress:
         write(forecaster, path, format, without_curve=without_curve, device=device, progress=progress)

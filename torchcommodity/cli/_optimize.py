@@ -42,6 +42,7 @@ Compile = Annotated[bool, typer.Option("--compile/--no-compile", help="Include t
 def optimize(
     *,
     model: ModelFile = None,
+    network: options.Network = None,
     prices: Prices,
     config: options.Config = None,
     first_year: FirstYear = 2017,
@@ -69,7 +70,7 @@ def optimize(
     screen = output.console(quiet)
     panel = prices.read()
     check_output_folder(out, FILES)
-    forecaster = _fitted(model, panel, config, first_year, seed, device)
+    forecaster = _fitted(model, network, panel, config, first_year, seed, device)
     panel = forecaster.align_panel(panel)
     inputs = model_inputs(
         panel, forecaster.horizons[-1], references=forecaster.references, bars=forecaster.model.har.config.bars
@@ -99,24 +100,30 @@ def optimize(
 
 
 def _fitted(
-    path: Path | None, panel: "Panel", config: Path | None, first_year: int, seed: int, device: str | None
+    path: Path | None,
+    network: str | None,
+    panel: "Panel",
+    config: Path | None,
+    first_year: int,
+    seed: int,
+    device: str | None,
 ) -> "Forecaster":
-    from torchcommodity.forecast import Forecaster, cached_fit
+    from torchcommodity.forecast import cached_fit
     from torchcommodity.training import to_config
 
     if path is not None:
-        forecaster = Forecaster.load(path)
+        forecaster = options.load_fitted(path, network)
         if int(forecaster.record.through[:4]) >= first_year:
             raise ValueError(
                 f"optimize: the model must be fitted on prices before --first-year {first_year}; got one that was "
                 f"fitted through {forecaster.record.through}"
             )
         return forecaster
-    if config is None:
+    if config is None and network is None:
         train = {} if device is None else {"train": {"device": device}}
         settings = to_config({"model": {"name": "har-lstm", "hidden": HIDDEN}, **train}, frequency=panel.frequency)
     else:
-        settings = options.read_settings(panel, config=config, device=device)
+        settings = options.read_settings(panel, network, config, device=device)
     return cached_fit(panel.between(None, f"{first_year - 1}-12-31"), settings, seed=seed)[0]
 
 

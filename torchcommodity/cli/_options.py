@@ -36,6 +36,13 @@ def check_model(name: str | None) -> str | None:
     raise typer.BadParameter(f"unknown model {name!r}; {hint}")
 
 
+def check_network(path: str | None) -> str | None:
+    """Reject what is no import path; it is imported when it is needed."""
+    if path is None or ":" in path:
+        return path
+    raise typer.BadParameter(f"expected package.module:Name, what makes the network in the file; got {path!r}")
+
+
 def check_fitted_model(path: Path | None) -> Path | None:
     """Reject a file that is not named as a fitted model, such as an exported one, before torch is imported."""
     if path is None or path.suffix.lower() == ".safetensors":
@@ -93,7 +100,10 @@ Paths = Annotated[int, typer.Option("--paths", metavar="N", min=1, help="Number 
 Model = Annotated[
     str | None,
     typer.Option(
-        "--model", metavar="NAME", callback=check_model, help=f"Model name, see fit --list; default: {DEFAULT_MODEL}"
+        "--model",
+        metavar="NAME",
+        callback=check_model,
+        help=f"Model name, see fit --list, or package.module:Name of your own network; default: {DEFAULT_MODEL}",
     ),
 ]
 Config = Annotated[
@@ -147,6 +157,15 @@ AnyModelFile = Annotated[
         exists=True,
         dir_okay=False,
         help="Fitted model (.safetensors) or exported one (.pt2, .aoti.pt2, .onnx)",
+    ),
+]
+Network = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="PACKAGE.MODULE:NAME",
+        callback=check_network,
+        help="Class of your own network in the model file, which names it but never imports it",
     ),
 ]
 Device = Annotated[
@@ -248,7 +267,7 @@ def read_settings(
     elif config.suffix.lower() == ".safetensors":
         from torchcommodity.forecast import Forecaster
 
-        forecaster = Forecaster.load(config)
+        forecaster = Forecaster.load(config, model if model is not None and ":" in model else None)
         text = forecaster.record.settings
         if not text:
             raise ValueError(f"--config: expected a model file that records its settings; got {config}, which has none")
@@ -263,12 +282,19 @@ def read_settings(
     return settings if device is None else replace(settings, train=replace(settings.train, device=device))
 
 
-def load_model(path: Path, device: str = "cpu") -> "Forecaster | Artifact":
+def load_fitted(path: Path, network: str | None, device: str = "cpu") -> "Forecaster":
+    """Load a fitted model; `network` is the import path of what makes the user's network in it."""
+    from torchcommodity.forecast import Forecaster
+
+    return Forecaster.load(path, network).to(device)
+
+
+def load_model(path: Path, network: str | None, device: str = "cpu") -> "Forecaster | Artifact":
     """Load a fitted model (.safetensors) or an exported one (any other ending)."""
     if path.suffix.lower() == ".safetensors":
-        from torchcommodity.forecast import Forecaster
-
-        return Forecaster.load(path).to(device)
+        return load_fitted(path, network, device)
+    if network is not None:
+        raise ValueError("--model: expected a fitted model (.safetensors); got an exported one, which needs no class")
     from torchcommodity.export import Artifact
 
     return Artifact.load(path, device)

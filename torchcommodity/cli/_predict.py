@@ -11,6 +11,7 @@ from torchcommodity.cli._prices import NewPrices
 def predict(
     *,
     model: options.AnyModelFile,
+    network: options.Network = None,
     prices: NewPrices,
     out: options.OutTable = None,
     device: options.Device = "cpu",
@@ -26,7 +27,7 @@ def predict(
     options.check_available(device)
     screen = output.console(quiet)
     output.check_file(out)
-    forecaster = options.load_model(model, device)
+    forecaster = options.load_model(model, network, device)
     panel = prices.read()
     output.print_read_as(screen, panel)
     output.print_findings(screen, [f for f in panel.findings if f.symbol in ("", *forecaster.symbols)])

@@ -61,6 +61,7 @@ SortBy = Annotated[Sort, typer.Option("--sort", help="Order of the operators")]
 def profile(
     *,
     model: Model,
+    network: options.Network = None,
     prices: NewPrices,
     rows: Rows = 1024,
     batch: BatchSize = 1,
@@ -88,7 +89,7 @@ def profile(
         if path is not None:
             check_output(path, label=option)
     if Path(model).exists():
-        module, batches, loss_fn = *_fitted_model(Path(model), prices, rows, batch), None
+        module, batches, loss_fn = *_fitted_model(Path(model), network, prices, rows, batch), None
         module = module.to(device)
     else:
         module, batches, loss_fn = _own_model(model)
@@ -115,14 +116,15 @@ def profile(
         output.print_written(screen, *files)
 
 
-def _fitted_model(path: Path, prices: NewPrices, rows: int, batch: int) -> "tuple[Forecaster, list[BatchInputs]]":
+def _fitted_model(
+    path: Path, network: str | None, prices: NewPrices, rows: int, batch: int
+) -> "tuple[Forecaster, list[BatchInputs]]":
     """A fitted model and one batch of its prices."""
-    from torchcommodity.forecast import Forecaster
     from torchcommodity.opkit.arguments import operation
     from torchcommodity.optimize import benchmark_inputs
     from torchcommodity.training import check_no_extra_terms, model_inputs
 
-    forecaster = Forecaster.load(path)
+    forecaster = options.load_fitted(path, network)
     with operation("profile"):
         check_no_extra_terms(forecaster.model.har.config, "profile a forecaster fitted without them")
     symbols = None if forecaster.references else ",".join(forecaster.symbols)

@@ -43,6 +43,7 @@ Level = Annotated[float, typer.Option("--level", callback=check_level, help="Con
 def risk(
     *,
     model: options.ModelFile,
+    network: options.Network = None,
     prices: NewPrices,
     weights: Weights = None,
     level: Level = 0.95,
@@ -59,12 +60,10 @@ def risk(
     """
     import pandas as pd
 
-    from torchcommodity.forecast import Forecaster
-
     options.check_available(device)
     screen = output.console(quiet)
     output.check_file(out)
-    forecaster = Forecaster.load(model).to(device)
+    forecaster = options.load_fitted(model, network, device)
     panel = prices.read()
     output.print_read_as(screen, panel)
     source = covariates.read()

@@ -24,6 +24,7 @@ Horizon = Annotated[
 def simulate(
     *,
     model: options.ModelFile,
+    network: options.Network = None,
     prices: NewPrices,
     paths: options.Paths = 1000,
     horizon: Horizon = None,
@@ -37,13 +38,12 @@ def simulate(
 
     Prints quantiles of the simulated prices; --out writes every path with its dates, marked as synthetic.
     """
-    from torchcommodity.forecast import Forecaster
     from torchcommodity.report import format_price
 
     options.check_available(device)
     screen = output.console(quiet)
     output.check_file(out)
-    forecaster = Forecaster.load(model).to(device)
+    forecaster = options.load_fitted(model, network, device)
     panel = prices.read()
     output.print_read_as(screen, panel)
     simulation = forecaster.simulate(panel, paths, covariates=covariates.read(), horizon=horizon, seed=seed)

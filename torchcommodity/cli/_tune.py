@@ -17,7 +17,8 @@ Model = Annotated[
         "--model",
         metavar="NAME",
         callback=options.check_model,
-        help=f"Name of a model with a network, see fit --list; default: {options.DEFAULT_NETWORK}",
+        help="Name of a model with a network, see fit --list, or package.module:Name of your own; "
+        f"default: {options.DEFAULT_NETWORK}",
     ),
 ]
 Trials = Annotated[int, typer.Option("--trials", min=1, help="Maximum number of trials")]

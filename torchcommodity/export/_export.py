@@ -12,7 +12,6 @@ from torchcommodity.export._export_program import RawPriceForecaster, trace
 from torchcommodity.export._formats import aoti, onnx, pt2
 from torchcommodity.export._metadata import FORMATS, make_metadata
 from torchcommodity.forecast import Forecaster
-from torchcommodity.models import NetworkConfig
 from torchcommodity.opkit.arguments import operation
 from torchcommodity.training import Progress, check_no_look_ahead, one_thread, resolve_device
 
@@ -102,8 +101,7 @@ def export(
     writer = {"pt2": pt2, "aoti": aoti, "onnx": onnx}[format]
     writer.check_available()
     metadata, graph = make_metadata(forecaster, format), RawPriceForecaster(forecaster.to("cpu"))
-    if isinstance(forecaster.model.config, NetworkConfig):
-        check_no_look_ahead(forecaster.to("cpu").model, graph.sample_history(metadata.min_rows + 20))
+    check_no_look_ahead(forecaster.to("cpu").model, graph.sample_history(metadata.min_rows + 20))
     report = progress or (lambda done, total, description: None)
     try:
         report(0, 4, "tracing the model")

@@ -53,7 +53,7 @@ def cached_fit(
     """Fit a forecaster, or load it from the cache; also return whether it was cached.
 
     The cache key covers prices, dates, symbols, contracts, curve, bars, covariates, settings, seed, torch version and
-    the code of this package. Arguments and errors are those of `fit`.
+    the code of this package: a network of the user's is fitted anew. Arguments and errors are those of `fit`.
     """
     panel = to_panel(prices)
     config = check_config(config, panel)
@@ -76,12 +76,13 @@ def cached_fit(
             raise ValueError(f"fit: expected {path} to be of these prices; got {forecaster!r}")
         return forecaster
 
-    return load_or_compute(
-        f"{cache_key(panel, config, seed, f'forecaster{_with_signed(signed)}', covariates)}.safetensors",
-        load,
-        lambda: fit(panel, config, covariates=covariates, signed=signed, seed=seed, progress=progress),
-        Forecaster.to_bytes,
-    )
+    def compute() -> Forecaster:
+        return fit(panel, config, covariates=covariates, signed=signed, seed=seed, progress=progress)
+
+    if config.model.has_own_code:  # which is no part of the key
+        return compute(), False
+    key = cache_key(panel, config, seed, f"forecaster{_with_signed(signed)}", covariates)
+    return load_or_compute(f"{key}.safetensors", load, compute, Forecaster.to_bytes)
 
 
 @operation("backtest")
@@ -133,6 +134,8 @@ def cached_backtest(
             raise ValueError(f"backtest: expected {path} to be of these symbols and settings; got {summary.symbols}")
         return summary
 
+    if config.model.has_own_code:
+        return compute(), False
     purpose = f"backtest from {first} without {excluded}{_with_signed(signed)}"
     return load_or_compute(
         f"{cache_key(panel, config, seed, purpose, covariates)}.json",

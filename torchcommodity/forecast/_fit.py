@@ -27,7 +27,7 @@ from torchcommodity.forecast._forecast import Forecast
 from torchcommodity.forecast._forecaster import Forecaster
 from torchcommodity.forecast._forecaster_file import FitRecord
 from torchcommodity.forecast._other_words import hint_keywords
-from torchcommodity.models import HarNetwork, NetworkConfig, build_model, model_name
+from torchcommodity.models import HarNetwork, build_model
 from torchcommodity.opkit.arguments import operation
 from torchcommodity.training import (
     FitConfig,
@@ -145,8 +145,7 @@ def fit(
     options = RunOptions(progress, checkpoint, checkpoint_seconds, tensorboard)
     result = train(network, inputs, config.train, config.symmetry, seed, options)
     calibrate_model(network, inputs, config.symmetry, config.train)
-    if isinstance(config.model, NetworkConfig):
-        check_no_look_ahead(network, inputs)
+    check_no_look_ahead(network, inputs)
     record = FitRecord(
         seed=seed,
         first=str(panel.dates[0]),
@@ -178,9 +177,7 @@ def _notes(
     training: str | None,
 ) -> Iterator[str]:
     count = f"{len(panel.symbols)} symbol{'s' * (len(panel.symbols) > 1)}"
-    name = model_name(config.model)
-    name = name if isinstance(config.model, NetworkConfig) else name.upper()
-    note = f"Fitted {name} on {count}, {panel.dates[0]} to {panel.dates[-1]}"
+    note = f"Fitted {config.model.title} on {count}, {panel.dates[0]} to {panel.dates[-1]}"
     yield note if covariates is None else f"{note}, with {summarize_names(covariates.terms)}"
     if signed := [f"{form.symbol} ({form.reason})" for form in forms if form.form == "asinh"]:
         yield f"asinh(P / S) in place of ln P for {summarize_names(signed)}"

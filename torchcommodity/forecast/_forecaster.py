@@ -482,7 +482,7 @@ class Forecaster:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the content of the file: modules with parametrizations cannot be pickled."""
-        return Forecaster._from_bytes, (self.to_bytes(), "content", getattr(self.model.config, "factory", None))
+        return Forecaster._from_bytes, (self.to_bytes(), "content", self.model.config)
 
     if not TYPE_CHECKING:  # type checkers would allow any name
 

@@ -3,7 +3,7 @@
 import math
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import date
 from typing import Any
 
@@ -16,11 +16,8 @@ from torchcommodity.models import (
     HarConfig,
     HarNetwork,
     ModelConfig,
-    NetworkConfig,
     build_model,
     check_fields,
-    config_from_dict,
-    model_config,
     model_name,
     to_model_config,
 )
@@ -106,18 +103,17 @@ def parse_forecaster(
 
 def _config(name: str, values: dict[str, Any], model: Any) -> ModelConfig:
     """Settings of a model; of a network of the user's with what makes it, which no file can choose by itself."""
-    if ":" not in name:
-        if model is not None:
-            raise ValueError(f"model: expected None for the model {name} of the package; got {model!r}")
-        return model_config(name, values)
     allowed = set(os.environ.get(NETWORKS, "").split(",")) - {""}  # no variable allows nothing, not the name ""
-    if model is None and not {name, name.partition(":")[0], name.partition(".")[0]} & allowed:
-        remedy = f"pass model=, the class or function that made it, or set {NETWORKS}={name}, and it is imported"
-        raise ValueError(f"weights of a network that the package does not have, {name}: {remedy}")
+    if ":" in name and model is None and not {name, name.partition(":")[0], name.partition(".")[0]} & allowed:
+        remedy = f"pass model= or --model, the class or function that made it, or set {NETWORKS}={name}"
+        raise ValueError(f"weights of a network that the package does not have, {name}: {remedy}, and it is imported")
     own = to_model_config(name if model is None else model, values["har"]["frequency"])
-    if not isinstance(own, NetworkConfig):
+    if own.has_own_code != (":" in name) or (own.name != name and not own.has_own_code):
         raise ValueError(f"model: expected what makes {name}; got {model!r}")
-    return replace(config_from_dict(NetworkConfig, values), network=name, factory=own.factory)
+    config = own.from_dict(values)
+    if config.name != name:  # the settings in the file
+        raise ValueError(f"model: expected settings of {name}; got those of {config.name}")
+    return config
 
 
 def check_names(symbols: Sequence[Any], contracts: Sequence[Any], sources: Sequence[Any]) -> None:

@@ -17,10 +17,14 @@ from torchcommodity.models._har_network import HarNetwork, correction_head, roll
 class GarchLstmConfig(ModelConfig):
     """Settings of `GarchLstm`; half-lives, persistence and reaction are initial values of learned parameters."""
 
+    registered = "garch-lstm"
     halflives: PositiveFloats = (5.0, 21.0, 63.0)  # rows with a return
     persistence: Annotated[float, Bounds(gt=0, lt=1)] = 0.97  # alpha + beta
     reaction: Annotated[float, Bounds(gt=0, lt=1)] = 0.08  # alpha / (alpha + beta)
     hidden: PositiveInt = 8
+
+    def build(self, assets: int) -> HarNetwork:
+        return GarchLstm(assets, self)
 
 
 class GarchLstm(HarNetwork):

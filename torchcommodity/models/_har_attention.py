@@ -16,6 +16,7 @@ from torchcommodity.models._har_network import HarNetwork, correction_head
 class HarAttentionConfig(ModelConfig):
     """Settings of `HarAttention`."""
 
+    registered = "har-attention"
     hidden: PositiveInt = 8
     heads: PositiveInt = 2  # a divisor of hidden
 
@@ -24,6 +25,9 @@ class HarAttentionConfig(ModelConfig):
         if self.hidden % self.heads:
             got = f"heads={self.heads}, hidden={self.hidden}"
             raise ValueError(f"HarAttentionConfig: heads must be a divisor of hidden; got {got}")
+
+    def build(self, assets: int) -> HarNetwork:
+        return HarAttention(assets, self)
 
 
 class HarAttention(HarNetwork):

@@ -2,9 +2,19 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from torchcommodity.models._config_fields import Bounds, Increasing, IncreasingInts, PositiveFloat, check_fields
+from torchcommodity.models._config_fields import (
+    Bounds,
+    Increasing,
+    IncreasingInts,
+    PositiveFloat,
+    check_fields,
+    config_from_dict,
+)
+
+if TYPE_CHECKING:
+    from torchcommodity.models._har_network import HarNetwork
 
 Frequency = Literal["daily", "weekly", "monthly"]
 Settings = Mapping[str, Any]
@@ -123,13 +133,34 @@ class HarConfig:
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """Settings of a model of `MODELS`; `har` are those of its econometric part."""
+    """Settings of a model, which they name and build; `har` are those of its econometric part."""
+
+    registered: ClassVar[str] = ""  # name in `MODELS`
+    has_own_code: ClassVar[bool] = False  # whether code outside of this package, which no file holds, makes the model
 
     har: HarConfig = field(default_factory=HarConfig)
 
     def __post_init__(self) -> None:
         check_fields(self)
 
+    @property
+    def name(self) -> str:
+        """Name in `MODELS`; of a network of the user's its import path."""
+        return self.registered
+
+    @property
+    def title(self) -> str:
+        """The name as a report writes it."""
+        return self.name.upper()
+
+    def build(self, assets: int) -> "HarNetwork":
+        """The untrained model of N symbols."""
+        raise NotImplementedError(f"{type(self).__name__} must define build(assets)")
+
     def to_dict(self) -> dict[str, Any]:
         """Nested dictionaries of plain values, for a file."""
         return asdict(self)
+
+    def from_dict(self, values: Mapping[str, Any]) -> "ModelConfig":
+        """Settings of the same model from plain values, the inverse of `to_dict`; missing ones have their defaults."""
+        return config_from_dict(type(self), values)

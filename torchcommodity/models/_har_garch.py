@@ -16,6 +16,11 @@ from torchcommodity.opkit import Past
 class HarGarchConfig(ModelConfig):
     """Settings of `HarGarch`; the defaults are those of the published results."""
 
+    registered = "har-garch"
+
+    def build(self, assets: int) -> HarNetwork:
+        return HarGarch(assets, self)
+
 
 class HarGarch(HarNetwork):
     """Raw prices (B, T, N) to quantiles (B, H, N, Q) of the cumulative log-return after the last row, from `Har` alone.

@@ -15,7 +15,11 @@ from torchcommodity.models._har_network import HarNetwork, correction_head
 class HarLltmConfig(ModelConfig):
     """Settings of `HarLltm`."""
 
+    registered = "har-lltm"
     hidden: PositiveInt = 8
+
+    def build(self, assets: int) -> HarNetwork:
+        return HarLltm(assets, self)
 
 
 class HarLltm(HarNetwork):

@@ -18,6 +18,7 @@ from torchcommodity.models._har_network import HarNetwork, correction_head
 class HarLstmConfig(ModelConfig):
     """Settings of `HarLstm`; the defaults are those of the published results."""
 
+    registered = "har-lstm"
     hidden: PositiveInt = 8
     features: tuple[int, ...] = ()  # indices of the features of `Har` used by the network; () = all
     rows: Annotated[int, Bounds(ge=0)] = 0  # last rows used by the network for a forecast; 0 = all
@@ -29,6 +30,9 @@ class HarLstmConfig(ModelConfig):
             raise ValueError(
                 f"HarLstmConfig: features must be increasing indices in 0..{len(available) - 1}; got {self.features}"
             )
+
+    def build(self, assets: int) -> HarNetwork:
+        return HarLstm(assets, self)
 
 
 class HarLstm(HarNetwork):

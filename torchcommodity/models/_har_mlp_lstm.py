@@ -17,6 +17,7 @@ from torchcommodity.ops import linear_recurrence, seasonal_decompose, technical_
 class HarMlpLstmConfig(ModelConfig):
     """Settings of `HarMlpLstm`; threshold and half-life are initial values of learned parameters."""
 
+    registered = "har-mlp-lstm"
     window: PositiveInt = 63  # rows of a correlation
     min_periods: PositiveInt = 42  # minimum number of returns that a pair shares in the window
     lag: PositiveInt = 21  # rows between the two correlation matrices that are compared
@@ -26,6 +27,9 @@ class HarMlpLstmConfig(ModelConfig):
     channels: PositiveInt = 4  # of the convolutions over correlation matrices
     width: PositiveInt = 16  # of the fused linear blocks
     hidden: PositiveInt = 8
+
+    def build(self, assets: int) -> HarNetwork:
+        return HarMlpLstm(assets, self)
 
 
 class HarMlpLstm(HarNetwork):

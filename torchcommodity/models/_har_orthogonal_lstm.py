@@ -17,9 +17,13 @@ from torchcommodity.models._har_network import HarNetwork, correction_head, zero
 class HarOrthogonalLstmConfig(ModelConfig):
     """Settings of `HarOrthogonalLstm`; the half-lives are initial values of learned parameters."""
 
+    registered = "har-orthogonal-lstm"
     halflives: PositiveFloats = (2.0, 5.0, 21.0, 63.0)  # rows with a return
     levels: PositiveInt = 4  # outputs of the positive layer over volatilities
     hidden: PositiveInt = 8
+
+    def build(self, assets: int) -> HarNetwork:
+        return HarOrthogonalLstm(assets, self)
 
 
 class HarOrthogonalLstm(HarNetwork):

@@ -17,12 +17,16 @@ from torchcommodity.models._har_network import HarNetwork, correction_head, roll
 class HarRegimeConfig(ModelConfig):
     """Settings of `HarRegime`."""
 
+    registered = "har-regime"
     window: PositiveInt = 63  # rows of a correlation
     min_periods: PositiveInt = 42  # minimum number of returns that a pair shares in the window
     lag: PositiveInt = 21  # rows between the two correlation matrices that are compared
     threshold: PositiveFloat = 0.2  # initial: mean absolute change of the correlations that starts a regime
     channels: PositiveInt = 4  # of the convolutions over correlation matrices
     hidden: PositiveInt = 8
+
+    def build(self, assets: int) -> HarNetwork:
+        return HarRegime(assets, self)
 
 
 class HarRegime(HarNetwork):

@@ -16,9 +16,13 @@ from torchcommodity.models._har_network import HarNetwork, correction_head
 class HarTcnConfig(ModelConfig):
     """Settings of `HarTcn`."""
 
+    registered = "har-tcn"
     channels: PositiveInts = (8, 8, 8, 8)  # with kernel 3, a receptive field of 61 rows
     kernel: PositiveInt = 3
     dropout: Annotated[float, Bounds(ge=0, lt=1)] = 0.1
+
+    def build(self, assets: int) -> HarNetwork:
+        return HarTcn(assets, self)
 
 
 class HarTcn(HarNetwork):

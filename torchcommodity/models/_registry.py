@@ -8,7 +8,6 @@ tutorials on which this library is based:
     har-orthogonal-lstm     "constrained": positive and orthogonal parametrizations
 """
 
-from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any, NamedTuple, get_args
 
@@ -28,14 +27,7 @@ from torchcommodity.models._har_network import HarNetwork
 from torchcommodity.models._har_orthogonal_lstm import HarOrthogonalLstm, HarOrthogonalLstmConfig
 from torchcommodity.models._har_regime import HarRegime, HarRegimeConfig
 from torchcommodity.models._har_tcn import HarTcn, HarTcnConfig
-from torchcommodity.models._window_network import (
-    NetworkConfig,
-    Windowed,
-    WindowNetwork,
-    import_network,
-    import_path,
-    windowed,
-)
+from torchcommodity.models._window_network import NetworkConfig, Windowed, import_network, windowed
 from torchcommodity.opkit.arguments import check_integer, current_operation
 
 
@@ -91,12 +83,9 @@ def model_name(config: ModelConfig) -> str:
         >>> model_name(HarLstmConfig())
         'har-lstm'
     """
-    if isinstance(config, NetworkConfig):
-        return config.network
-    for name, entry in MODELS.items():
-        if type(config) is entry.config:
-            return name
-    raise ValueError(f"model_name: expected the config of one of {', '.join(MODELS)}; got {type(config).__name__}")
+    if not isinstance(config, ModelConfig) or not config.name:
+        raise ValueError(f"model_name: expected the config of one of {', '.join(MODELS)}; got {type(config).__name__}")
+    return config.name
 
 
 def model_config(name: str, values: dict[str, Any]) -> ModelConfig:
@@ -158,27 +147,19 @@ def to_model_config(model: Any, frequency: Frequency = "daily") -> ModelConfig:
     for name, entry in MODELS.items():
         if found is entry.model:
             return default_config(name, frequency)
-    if corrects_scale(found):
-        return NetworkConfig(har=HarConfig.for_frequency(frequency), network=path or import_path(found), factory=found)
     if not isinstance(found, (Windowed, nn.Module)) and not callable(found):
         rule = "model must be a name, a config, a Module, a class or function that makes one, or an import path"
         raise TypeError(f"{current_operation()}: {rule}; got {found!r}")
     own = found if isinstance(found, Windowed) else windowed(found)
     har = HarConfig.for_frequency(frequency)
-    har = replace(har, warmup=max(har.warmup, own.lookback))
-    return NetworkConfig(har, path or own.network, own.lookback, own.inputs, own.output, own.factory)
-
-
-def corrects_scale(factory: Any) -> bool:
-    """Whether it is a class that corrects the scale of `Har`."""
-    return isinstance(factory, type) and issubclass(factory, HarNetwork)
+    return NetworkConfig(har, path or own.network, own.lookback, own.inputs, own.output, own.settings, own.factory)
 
 
 def build_model(config: ModelConfig, assets: int, seed: int = 0) -> HarNetwork:
     """Build an untrained model.
 
     Args:
-        config: config of a registered model.
+        config: config of a model.
         assets: N, the number of symbols.
         seed: random seed of the initialization; the global generator is not changed.
 
@@ -198,11 +179,7 @@ def build_model(config: ModelConfig, assets: int, seed: int = 0) -> HarNetwork:
             f"build_model: config must be the config of a model; got {config!r}; see default_config({config!r})"
         )
     check_integer("build_model", 1, assets=assets)
-    if isinstance(config, NetworkConfig):
-        model: Any = config.factory if corrects_scale(config.factory) else WindowNetwork
-    else:
-        model = model_entry(model_name(config)).model
+    model_name(config)  # raises for the config of no model
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        network: HarNetwork = model(assets, config)
-        return network
+        return config.build(assets)

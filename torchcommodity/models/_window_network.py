@@ -12,16 +12,17 @@ Legend: B batch, L rows of the window, N symbols, H horizons, Q levels, F featur
 import copy
 import inspect
 import sys
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from importlib import import_module
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
-from torchcommodity.models._config_fields import Bounds
+from torchcommodity.models._config_fields import Bounds, config_from_dict
 from torchcommodity.models._har import HarOutput
 from torchcommodity.models._har_config import ModelConfig
 from torchcommodity.models._har_network import HarNetwork
@@ -42,19 +43,46 @@ NARROWEST = 1e-8  # width of quantiles
 class NetworkConfig(ModelConfig):
     """Settings of a network that is not one of `MODELS`.
 
-    The network is `factory()`, or its class, called with those of `assets`, `horizons`, `levels` and `lookback` that
-    its signature asks for by name.
+    The network is `factory(**settings)`, called with those of `assets`, `horizons`, `levels` and `lookback` too that
+    its signature asks for by name. A subclass of `HarNetwork` is called as `factory(assets, config, **settings)`.
     """
 
+    has_own_code: ClassVar[bool] = True
+
     network: str = ""  # its import path, `package.module:Name`, as a file and a report name it
-    lookback: Annotated[int, Bounds(ge=2)] = LOOKBACK  # rows of a window
+    lookback: Annotated[int, Bounds(ge=0)] = LOOKBACK  # rows of a window; 0: the network corrects the scale of `Har`
     inputs: WindowInputs = "prices"  # what the network sees of prices
     output: NetworkOutput = "quantiles"  # what a tensor (B, H, N) or (B, H, N, Q) is
+    settings: Any = field(default_factory=dict)  # further arguments of `factory`: numbers, texts, true or false
     factory: Any = None  # makes the network; not part of a file
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "har", replace(self.har, warmup=max(self.har.warmup, self.lookback)))
+        object.__setattr__(self, "settings", plain_settings(self.settings))
+
+    @property
+    def name(self) -> str:
+        return self.network
+
+    @property
+    def title(self) -> str:
+        return self.network
+
+    def build(self, assets: int) -> HarNetwork:
+        if not corrects_scale(self.factory):
+            return WindowNetwork(assets, self)
+        check_settings(self.factory, self.settings, ("assets", "config"))
+        network: HarNetwork = self.factory(assets, self, **self.settings)
+        return network
 
     def to_dict(self) -> dict[str, Any]:
         """Nested dictionaries of plain values: the network by its import path."""
         return {name: value for name, value in asdict(replace(self, factory=None)).items() if name != "factory"}
+
+    def from_dict(self, values: Mapping[str, Any]) -> "NetworkConfig":
+        """Settings of the same network, with what makes it."""
+        return replace(config_from_dict(NetworkConfig, values), factory=self.factory)
 
 
 class Windowed(NamedTuple):
@@ -65,6 +93,7 @@ class Windowed(NamedTuple):
     lookback: int
     inputs: WindowInputs
     output: NetworkOutput
+    settings: dict[str, Any]
 
 
 class InitialState:
@@ -84,10 +113,11 @@ def windowed(
 
     Args:
         network: a Module; or a class or function that makes one, called with those of `assets`, `horizons`, `levels`
-            and `lookback` that its signature asks for by name. It maps a window (B, L, N) to one of the outputs below,
-            and is given `rolls`, `curve`, `references`, `days` and `bars` too, if its `forward` asks for them by name;
-            or it is `batch_first` and returns features (B, L, F) or (B, F), as `nn.LSTM` does: a linear layer from the
-            last row of them to the quantiles is added, which starts at those of `Har`.
+            and `lookback` that its signature asks for by name, or a `functools.partial` of one with further settings,
+            which a file keeps. It maps a window (B, L, N) to one of the outputs below, and is given `rolls`, `curve`,
+            `references`, `days` and `bars` too, if its `forward` asks for them by name; or it is `batch_first` and
+            returns features (B, L, F) or (B, F), as `nn.LSTM` does: a linear layer from the last row of them to the
+            quantiles is added, which starts at those of `Har`.
         lookback: L, rows of a window. Default: the attribute `lookback` of the network, else 60.
         inputs: "prices", with the last known price where one is missing; "log prices", or "returns", of one row. The
             last two are standardized with the mean and standard deviation of the rows on which the network is trained.
@@ -95,7 +125,7 @@ def windowed(
             that is expected of it, or its "scale". A `torch.distributions.Distribution` needs no word.
 
     Raises:
-        TypeError: `network` makes no Module.
+        TypeError: `network` makes no Module, or a setting of a partial is neither a number, a text nor a bool.
 
     Example:
         >>> from torch import nn
@@ -104,10 +134,37 @@ def windowed(
     """
     if not isinstance(network, nn.Module) and not callable(network):
         raise TypeError(f"windowed: network must be a Module, or make one; got {network!r}")
+    settings = dict[str, Any]()
+    if isinstance(network, partial):
+        if network.args:
+            raise TypeError(f"windowed: a partial must have its settings by name; got {network.args}")
+        network, settings = network.func, network.keywords
     named = type(network) if isinstance(network, nn.Module) else network
     rows = getattr(network, "lookback", LOOKBACK) if lookback is None else lookback
+    rows = 0 if corrects_scale(network) else rows
     factory = InitialState(network) if isinstance(network, nn.Module) else network
-    return Windowed(factory, import_path(named), int(rows), inputs, output)
+    return Windowed(factory, import_path(named), int(rows), inputs, output, settings)
+
+
+def corrects_scale(factory: Any) -> bool:
+    """Whether it is a class that corrects the scale of `Har`."""
+    return isinstance(factory, type) and issubclass(factory, HarNetwork)
+
+
+def plain_settings(settings: Any) -> dict[str, Any]:
+    """Settings of a network as a file keeps them: numbers, texts, true or false, and tuples of these.
+
+    >>> plain_settings({"channels": [8, 16], "bias": True})
+    {'channels': (8, 16), 'bias': True}
+    """
+    if not isinstance(settings, Mapping):
+        raise TypeError(f"model: settings must be a table of arguments; got {settings!r}")
+    for name, value in settings.items():
+        values = value if isinstance(value, list | tuple) else [value]
+        if not all(isinstance(x, bool | int | float | str) for x in values):
+            rule = "settings of a network must be numbers, texts, true or false, or lists of these, which a file keeps"
+            raise TypeError(f"model: {rule}; got {name}={value!r}: pass lambda: ... to fit without them")
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
 
 
 def import_path(thing: Any) -> str:
@@ -138,6 +195,8 @@ def import_network(path: str) -> Any:
         target: Any = import_module(module_name)
     except ImportError as error:
         raise ValueError(f"{rule}: {error}") from None
+    except Exception as error:  # whatever the code of the module raises
+        raise ValueError(f"{rule}: the module raises {type(error).__name__}: {error}") from error
     for part in name.split("."):
         if not hasattr(target, part):
             raise ValueError(f"{rule}: no {name} in {module_name}")
@@ -162,9 +221,11 @@ class WindowNetwork(HarNetwork):
 
     def __init__(self, assets: int, config: NetworkConfig) -> None:
         super().__init__(assets, config)
+        if config.lookback < 2:
+            raise ValueError(f"model: a network on windows needs a lookback of 2 rows or more; got {config.lookback}")
         horizons, levels = config.har.horizons, config.har.levels
         known = {"assets": assets, "horizons": horizons, "levels": levels, "lookback": config.lookback}
-        self.network = make_network(config.factory, known)
+        self.network = make_network(config.factory, known, config.settings)
         self.asks = [name for name in inspect.signature(self.network.forward).parameters if name in FURTHER_INPUTS]
         self.lookback = config.lookback
         self.register_buffer("adjustment", torch.zeros(len(horizons), assets, len(levels), dtype=torch.double))
@@ -275,25 +336,44 @@ def _rule(H: int, N: int, Q: int, received: str) -> str:
     )
 
 
-def make_network(factory: Any, known: dict[str, Any]) -> nn.Module:
-    """The network of a factory, called with what its signature asks for by name.
+def make_network(factory: Any, known: dict[str, Any], settings: dict[str, Any]) -> nn.Module:
+    """The network of a factory, called with its settings, and with what its signature asks for by name.
 
     Raises:
         TypeError: it needs another argument, or returns no Module.
+        ValueError: it has no argument of the name of a setting.
     """
-    try:
-        parameters = {**inspect.signature(factory).parameters}
-    except ValueError:  # a built-in
-        parameters = {}
-    named = [p for p in parameters.values() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
-    if unknown := [p.name for p in named if p.default is p.empty and p.name not in known]:
+    named = check_settings(factory, settings, known)
+    if unknown := [p.name for p in named if p.default is p.empty and p.name not in {**known, **settings}]:
         rule = "what makes a model may ask for assets, horizons, levels and lookback"
         got = f"{import_path(factory)} needs {', '.join(unknown)}"
-        raise TypeError(f"model: {rule}; {got}: give it a default, or pass lambda: {import_path(factory)}(...)")
-    network = factory(**{name: value for name, value in known.items() if name in parameters})
+        raise TypeError(f"model: {rule}; {got}: give it a default, or pass partial({import_path(factory)}, ...)")
+    asked = {p.name for p in named}
+    network = factory(**{name: value for name, value in known.items() if name in asked}, **settings)
     if not isinstance(network, nn.Module):
         raise TypeError(f"model: {import_path(factory)} must return a Module; got {type(network).__name__}")
     return network
+
+
+def check_settings(factory: Any, settings: dict[str, Any], given: Iterable[str]) -> list[inspect.Parameter]:
+    """The arguments of what makes a network, by name; ValueError for a setting that is none of them.
+
+    Args:
+        factory: the class or function.
+        settings: by name.
+        given: names of arguments that are no settings.
+    """
+    try:
+        parameters = [*inspect.signature(factory).parameters.values()]
+    except ValueError:  # a built-in
+        parameters = []
+    named = [p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    free = [p.name for p in named if p.name not in given]
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters)
+    if unknown := [name for name in settings if name not in free and (name in given or not takes_any)]:
+        rule = f"settings must be among the arguments of {import_path(factory)}, {', '.join(free) or 'which has none'}"
+        raise ValueError(f"model: {rule}; got {', '.join(unknown)}")
+    return named
 
 
 def filled_log_prices(prices: Tensor) -> Tensor:  # (B, L, N) -> (B, L, N)

@@ -167,7 +167,7 @@ def _with_model(config: FitConfig, model: ModelConfig) -> FitConfig:
         names = f"model={model_name(model)!r} and {model_name(config.model)!r} in config"
         raise ValueError(f"{current_operation()}: expected one model; got {names}")
     if config.model.har != default_config(DEFAULT_MODEL, config.model.har.frequency).har:
-        model = replace(model, har=replace(config.model.har, warmup=max(config.model.har.warmup, model.har.warmup)))
+        model = replace(model, har=config.model.har)
     return replace(config, model=model)
 
 

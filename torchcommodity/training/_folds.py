@@ -32,7 +32,7 @@ from torchcommodity.training._device import resolve_device
 from torchcommodity.training._runtime import one_thread
 from torchcommodity.training._train import calibrate_model, train
 from torchcommodity.training._trainer import network_parameters
-from torchcommodity.training._windows import predict_rows
+from torchcommodity.training._windows import check_no_look_ahead, predict_rows
 
 HAR_GARCH = model_name(HarGarchConfig())  # equal to any untrained network, bit for bit
 CPU = torch.device("cpu")
@@ -80,6 +80,7 @@ def run_fold(fold: Fold) -> FoldResult:
     past = fold.inputs.before(first_rows.start)
     _set_price_scale(model.har, past, fold.scale)
     result = train(model, past, fold.config.train, fold.config.symmetry, fold.seed)
+    check_no_look_ahead(model, past)
     parts: dict[str, list[Prediction]] = {}
     mix = {}
     for year, rows in fold.years.items():

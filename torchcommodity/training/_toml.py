@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from torchcommodity._choices import DEFAULT_MODEL
-from torchcommodity.models import Frequency, NetworkConfig, config_from_dict, model_entry, model_name, to_model_config
-from torchcommodity.training._config import FitConfig
+from torchcommodity.models import Frequency, config_from_dict, model_name, to_model_config
+from torchcommodity.training._config import FitConfig, TrainConfig
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -63,16 +63,15 @@ def to_config(values: dict[str, Any], model: str | None = None, frequency: Frequ
     if model not in (None, name):
         raise ValueError(f"config: model.name must match --model {model}; got {name}")
     settings = {key: value for key, value in table.items() if key != "name"}
-    own = to_model_config(name, frequency) if ":" in name else None
-    tables = {"model": model_entry(name).config if own is None else NetworkConfig}
+    tables = {"model": type(to_model_config(name, frequency))}
     config_from_dict(FitConfig, {**values, "model": settings}, tables)  # raises for what is wrong with the values
     rows = settings.get("har", {}).get("frequency", frequency)
-    defaults = to_values(FitConfig.for_frequency(rows) if own else FitConfig.for_frequency(rows, name))
-    defaults["model"] = to_model_config(name, rows).to_dict()
-    config = config_from_dict(FitConfig, _merge(defaults, {**values, "model": settings}), tables)
-    if isinstance(own, NetworkConfig) and isinstance(config.model, NetworkConfig):
-        config = replace(config, model=replace(config.model, factory=own.factory))
-    return config
+    model_config = to_model_config(name, rows)
+    defaults = to_values(FitConfig(model_config, TrainConfig.for_frequency(rows)))
+    del defaults["model"]["name"]
+    merged = _merge(defaults, {**values, "model": settings})
+    config = config_from_dict(FitConfig, merged, tables)
+    return replace(config, model=model_config.from_dict(merged["model"]))
 
 
 def _merge(defaults: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:

@@ -119,7 +119,9 @@ def _train_windows(
     trained = network_parameters(model) and config.epochs
     epoch, validation = 0, tuple[tuple[float, ...], ...]()
     if trained:
-        epoch, validation = train_windows(own, inputs, start, config, symmetry, seed, options.progress)
+        epoch, validation = train_windows(
+            own, inputs, start, config, symmetry, seed, options.progress, options.tensorboard
+        )
     calibrate_model(own, inputs, symmetry, config)
     note = f"best epoch {epoch} of {len(validation)}" if trained else "network as it was given"
     return TrainResult(epoch, model.har.config.horizons if trained else (), note, validation)

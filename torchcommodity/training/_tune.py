@@ -2,7 +2,9 @@
 
 import math
 import time
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -10,7 +12,7 @@ from torch import Tensor
 
 from torchcommodity.data import Panel, check_not_synthetic, signed_symbols, targets, walk_forward
 from torchcommodity.losses import pinball
-from torchcommodity.models import HarGarchConfig, build_model, model_name, positive_prices
+from torchcommodity.models import HarGarchConfig, HarNetwork, build_model, model_name, positive_prices
 from torchcommodity.opkit.arguments import operation
 from torchcommodity.training._config import FitConfig, check_config
 from torchcommodity.training._covariates import check_no_extra_terms
@@ -18,7 +20,6 @@ from torchcommodity.training._executors import LOCAL, Executor
 from torchcommodity.training._folds import HAR_GARCH, Fold, run_fold
 from torchcommodity.training._history import check_history, price_scale, usable_symbols
 from torchcommodity.training._inputs import model_inputs
-from torchcommodity.training._toml import to_config, to_values
 from torchcommodity.training._train import Progress
 from torchcommodity.training._trainer import network_parameters
 
@@ -76,8 +77,9 @@ class TuneResult:
 @operation("tune")
 def tune(
     panel: Panel,
-    config: FitConfig,
+    config: FitConfig | None = None,
     *,
+    model: Any = None,
     trials: int = 20,
     seconds: float = math.inf,
     years: int = 2,
@@ -85,7 +87,7 @@ def tune(
     executor: Executor = LOCAL,
     progress: Progress | None = None,
 ) -> TuneResult:
-    """Search learning rate, weight decay, batch size, window and the model's own sizes with optuna's TPE sampler.
+    """Search learning rate, weight decay, batch size, window and the model's own settings with optuna's TPE sampler.
 
     Every trial trains on the rows before the last `years` calendar years of the panel and forecasts those years. Its
     score is the change of the pinball loss against the untrained baseline in percent: lower is better. The panel should
@@ -95,6 +97,8 @@ def tune(
     Args:
         panel: raw prices.
         config: the model and the settings of the first trial; the settings of the econometric part stay fixed.
+        model: in place of that of the config, as for `forecast.fit`. Of a network of the user's its look-back and its
+            own numbers are searched, those of a `functools.partial` or of the table `model.settings`.
         trials: maximum number of trials.
         seconds: time budget; no trial starts after it. With a budget the result depends on the machine's speed.
         years: calendar years at the end of the panel on which trials are compared.
@@ -117,14 +121,14 @@ def tune(
         raise ImportError("tune: optuna is not installed: pip install 'torchcommodity[tune]'", name="optuna") from error
     check_not_synthetic(panel)
     panel = panel.drop_empty_rows()
-    config = check_config(config, panel)
+    config = check_config(config, panel, model=model)
     if min(trials, years) < 1:
         raise ValueError(f"tune: trials and years must be at least 1; got {trials} and {years}")
     fold, excluded = _make_fold(panel, config, years, seed)
     config = fold.config
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed))
-    space = _search_space(config)
+    space = _search_space(config, build_model(config.model, fold.inputs.prices.shape[1]))
     study.enqueue_trial({key: search_range.value for key, search_range in space.items()})
     results: list[Trial] = []
     deadline = time.monotonic() + seconds
@@ -154,7 +158,7 @@ def evaluate_fold(fold: Fold) -> float:
     """Change of the pinball loss against the untrained baseline, in percent; NaN for invalid settings."""
     try:
         build_model(fold.config.model, fold.inputs.prices.shape[1], fold.seed)
-    except ValueError:
+    except (ValueError, AssertionError, RuntimeError):  # of layers of torch, for numbers that do not fit together
         return math.nan
     predictions, start = run_fold(fold).predictions, next(iter(fold.years.values())).start
     har = fold.config.model.har
@@ -202,11 +206,14 @@ class SearchRange(NamedTuple):
         return trial.suggest_float(key, self.low, self.high, log=True)
 
 
-def _search_space(config: FitConfig) -> dict[str, SearchRange]:
+def _search_space(config: FitConfig, model: HarNetwork) -> dict[str, SearchRange]:
     """Range of each setting by key: within a factor of 2 for the model, wider for training."""
     factors = {"learning_rate": 10, "weight_decay": 10, "batch_size": 4, "window": 2}
+    if model.lookback is not None:  # the rows of its window are among its own settings
+        del factors["window"]
     values = [(f"train.{name}", getattr(config.train, name), factor) for name, factor in factors.items()]
-    values += [(f"model.{field.name}", getattr(config.model, field.name), 2) for field in fields(config.model)]
+    own = {name: value for name, value in config.model.to_dict().items() if name != "har"}
+    values += [(key, value, 2) for key, value in _leaves(own, "model")]
     space = {}
     for key, value, factor in values:
         if type(value) is int and value > 0:
@@ -216,9 +223,17 @@ def _search_space(config: FitConfig) -> dict[str, SearchRange]:
     return space
 
 
+def _leaves(values: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+    """Values of nested tables by their key."""
+    for name, value in values.items():
+        yield from _leaves(value, f"{prefix}.{name}") if isinstance(value, dict) else [(f"{prefix}.{name}", value)]
+
+
 def _with_settings(config: FitConfig, settings: dict[str, Any]) -> FitConfig:
-    values = to_values(config)
+    values: dict[str, Any] = {"model": config.model.to_dict(), "train": {}}
     for key, value in settings.items():
-        table, name = key.split(".")
-        values[table][name] = value
-    return to_config(values)
+        *tables, name = key.split(".")
+        reduce(lambda table, part: table[part], tables, values)[name] = value
+    return replace(
+        config, model=config.model.from_dict(values["model"]), train=replace(config.train, **values["train"])
+    )

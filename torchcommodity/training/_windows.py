@@ -5,6 +5,7 @@ Legend: T rows, L rows of a window, W windows, N symbols, H horizons, Q levels.
 
 import copy
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import torch
@@ -62,6 +63,7 @@ def train_windows(
     symmetry: float,
     seed: int,
     progress: "Callable[[int, int, str], None] | None",
+    tensorboard: Path | None,
 ) -> tuple[int, tuple[tuple[float, ...], ...]]:
     """Train in place on windows with outcomes that end before row `start`; the rows from it on choose the epoch.
 
@@ -71,11 +73,12 @@ def train_windows(
     Returns:
         The best epoch, and by epoch and horizon the change of the validation loss against `Har` in percent.
     """
+    _check_settings(model, config)
     calibrate(model.har, inputs.before(start), symmetry)
     past, later = WindowedRows(model, inputs.before(start)), WindowedRows(model, inputs)
     training, validation = past.known(0), later.known(start)
     standardize(model, past.inputs.prices)
-    fabric = make_fabric(config.device, config.precision, None)
+    fabric = make_fabric(config.device, config.precision, tensorboard)
     generator = torch.Generator().manual_seed(seed)
     baseline = _baseline_loss(model, later, validation)
     best, best_change, changes = (0, model.state_dict()), torch.inf, list[tuple[float, ...]]()
@@ -83,20 +86,32 @@ def train_windows(
         torch.manual_seed(seed)
         trained = to_device(copy.deepcopy(model), fabric.device)  # the model stays on the CPU, which calibrates it
         parameters = [x for x in network_parameters(trained) if x.requires_grad]
-        optimizer = torch.optim.AdamW(parameters, lr=config.learning_rate, weight_decay=config.weight_decay)
+        optimizer = cast(
+            torch.optim.Optimizer,
+            fabric.setup_optimizers(
+                torch.optim.AdamW(parameters, lr=config.learning_rate, weight_decay=config.weight_decay)
+            ),
+        )
+        # a gradient scaler (float16) lowers its scale on overflow and skips the step: not an error
+        scaled = getattr(fabric.strategy.precision, "scaler", None) is not None
         for epoch in range(1, config.epochs + 1):
             trained.train()
             for rows in training[torch.randperm(len(training), generator=generator)].split(WINDOWS * config.batch_size):
                 optimizer.zero_grad()
-                loss = _loss(trained, past, rows)
-                loss.backward()
-                norm = torch.nn.utils.clip_grad_norm_(parameters, config.gradient_clip)
-                if not torch.isfinite(norm):
+                with fabric.autocast():
+                    loss = _loss(trained, past, rows)
+                fabric.backward(loss)
+                norm = fabric.clip_gradients(
+                    trained, optimizer, max_norm=config.gradient_clip, error_if_nonfinite=False
+                )
+                if not scaled and (norm is None or not torch.isfinite(norm)):
                     rule = f"the gradient of {model_name(model.config)} must be finite"
                     raise ValueError(f"{current_operation()}: {rule}; got {norm} in epoch {epoch}")
                 optimizer.step()
-            change = 100 * (evaluate(trained, later, validation) / baseline - 1)
+            with fabric.autocast():
+                change = 100 * (evaluate(trained, later, validation) / baseline - 1)
             changes.append(tuple(change.tolist()))
+            fabric.log_dict({f"validation/{h}": x for h, x in zip(model.har.config.horizons, change)}, step=epoch)
             if (mean := change.nanmean().item()) < best_change:
                 best, best_change = (epoch, copy.deepcopy(trained.state_dict())), mean
             if progress is not None:
@@ -105,6 +120,18 @@ def train_windows(
                 break
     model.load_state_dict(best[1])
     return best[0], tuple(changes)
+
+
+def _check_settings(model: WindowNetwork, config: TrainConfig) -> None:
+    """Raise ValueError for settings of training that a network on windows does not have."""
+    defaults = TrainConfig(), TrainConfig.for_frequency(model.har.config.frequency)
+    for name in ("window", "micro_batches", "num_workers", "max_horizon"):
+        if getattr(config, name) not in [getattr(default, name) for default in defaults]:
+            rule = f"train.{name} is of networks that correct the scale of Har; {model_name(model.config)} has windows"
+            raise ValueError(
+                f"{current_operation()}: {rule} of lookback={model.lookback} rows, of every horizon; got "
+                f"{name}={getattr(config, name)}"
+            )
 
 
 def standardize(model: WindowNetwork, prices: Tensor) -> None:
@@ -204,6 +231,8 @@ def check_no_look_ahead(model: HarNetwork, inputs: ModelInputs) -> None:
         ValueError: it does; the row is named.
     """
     rows, name = len(inputs.prices), model_name(model.config)
+    if model.lookback is None and not network_parameters(model):
+        return  # `Har` alone
     model.eval()
     if model.lookback is None:
         half = max(rows // 2, min(rows - 1, model.har.config.warmup + 1))
