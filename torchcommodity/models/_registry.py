@@ -174,7 +174,8 @@ def build_model(config: ModelConfig, assets: int, seed: int = 0) -> HarNetwork:
         >>> build_model(HarLstmConfig(hidden=4), assets=2).head
         Linear(in_features=4, out_features=4, bias=True)
     """
-    if isinstance(config, str):
+    given: object = config  # a caller may pass anything
+    if isinstance(given, str):
         raise TypeError(
             f"build_model: config must be the config of a model; got {config!r}; see default_config({config!r})"
         )
