@@ -1,6 +1,7 @@
 """`--spread` in commands that read prices, and the price form that `data check` prints."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -70,6 +71,7 @@ def test_data_check_says_log_or_asinh(run: Run) -> None:
     assert "Price form: WTI log: one price below zero, -36.98 on 2020-04-20: left out of returns" in text
     assert "Price form: BRENT-WTI asinh: 5,408 of 9,781 prices are below zero" in text
     assert "Price form: BRENT, HENRY_HUB log" in text
+    assert text.count("5,408 of 9,781") == 1
     document = json.loads(run("data", "check", "embedded", "--spread", "BRENT-WTI", "--json").stdout)
     assert [form["form"] for form in document["forms"]] == ["log", "log", "log", "asinh"]
 
@@ -80,6 +82,21 @@ def test_data_check_of_a_file_with_negative_prices_says_asinh(run: Run, tmp_path
     result = run("data", "check", path)
     assert result.exit_code == 0
     assert "Price form: BRENT-WTI asinh: 5,408 of 9,781 prices are below zero" in result.stdout
+
+
+def test_commands_say_once_that_a_spread_is_signed(run: Run, tmp_path: Path) -> None:
+    prices, model = tmp_path / "prices.csv", tmp_path / "model.safetensors"
+    panel = data.embedded(["GASOLINE_NYH", "GASOLINE_USGC"]).between("2012-01-01", "2016-12-31")
+    panel.to_pandas().to_csv(prices)
+    arguments = ("--data", prices, "--spread", "BASIS=GASOLINE_NYH-GASOLINE_USGC", "--symbols", "BASIS")
+    assert run("fit", *arguments, "--out", model).exit_code == 0
+    for command in ("predict", "risk"):
+        result = run(command, model, *arguments[:4])
+        assert result.exit_code == 0, result.output
+        assert result.stdout.count("forecast as asinh(P / S)") == 1
+    words = " ".join(result.stdout.split())
+    assert "of a price that may be negative in its unit, per unit held" in words
+    assert re.search(r"\b0\.0\d\d\d\d? /", words)  # of some cents
 
 
 def test_spread_option_adds_to_the_chosen_symbols(prices: Path) -> None:

@@ -37,14 +37,15 @@ def test_tune_on_the_default_data_writes_settings(run: Run, error: Error, short:
 
 
 def test_tune_writes_the_best_settings(run: Run, prices: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def search(panel: Panel, config: FitConfig, **_: Any) -> TuneResult:
+    def search(panel: Panel, config: FitConfig, **settings: Any) -> TuneResult:
         assert str(panel.dates[-1]) == "2017-12-29"
+        assert settings["signed"] == ("BRENT",)
         best = replace(config, train=replace(config.train, epochs=3))
         return TuneResult(best, (Trial({"train.epochs": 3}, -0.25),), "2017-01-03", "2017-12-29", ("WTI",))
 
     monkeypatch.setattr(training, "tune", search)
     command = ("tune", "--model", "har-lstm", "--data", prices, "--through", "2017-12-31")
-    result = run(*command, "--out", tmp_path / "best.toml")
+    result = run(*command, "--signed", "BRENT", "--out", tmp_path / "best.toml")
     assert result.exit_code == 0, result.output
     assert "-0.250 %" in result.stdout
     assert "Excluded, with too short a history: WTI." in result.stdout

@@ -10,6 +10,7 @@ from embedded_spreads import brent_wti, diesel_basis
 
 from torchcommodity import data, forecast, portfolio, report, risk, scenarios, scoreboard
 from torchcommodity.data import Panel
+from torchcommodity.export import Artifact
 from torchcommodity.forecast import Backtest, Forecaster
 from torchcommodity.models import HarLstmConfig
 from torchcommodity.training import FitConfig, TrainConfig
@@ -33,6 +34,8 @@ def backtest(spread: Panel) -> Backtest:
 def test_forecast_of_a_spread_has_prices_and_says_why_no_log_returns(forecaster: Forecaster, spread: Panel) -> None:
     result = forecaster.predict(spread)
     assert result.signed == forecaster.signed == ("SPREAD",)
+    own = [[f for f in x.findings if f.symbol == "SPREAD"] for x in (result, spread)]
+    assert own[0] == own[1]  # signed prices, once
     assert result.prices.isfinite().all()
     assert (result.prices.diff(dim=-1) > 0).all()
     assert (result.prices[-1, 0, 0] < 0).item()
@@ -76,6 +79,22 @@ def test_one_negative_price_stays_in_logs_with_a_finding() -> None:
     assert (finding.date, finding.value) == ("2020-04-20", "-36.98")
 
 
+def test_prices_below_zero_after_a_fit_in_logs_are_a_finding() -> None:
+    legs = data.embedded(["ULSD_NYH", "HEATING_OIL_NYH"])
+    panel = data.spread(legs, "ULSD_NYH-HEATING_OIL_NYH", unit="$/bbl", name="SULFUR")
+    before = panel.between(None, "2009-12-30")  # with the first price below zero
+    assert not [f for f in data.signed_findings(before.findings, data.price_forms(before)) if f.kind == "signed prices"]
+    fitted = forecast.fit(before)
+    assert fitted.scale is None
+    now = panel.between(None, "2022-10-19")
+    result = fitted.predict(now)
+    (finding,) = (f for f in result.findings if f.kind in ("signed prices", "nonpositive", "negative prices"))
+    words = "negative prices SULFUR 2022-10-19: -15.75, and 7 before; the fit took logs, 8 times (left out: it is "
+    assert str(finding).startswith(words)
+    assert result.last[0] == pytest.approx(8.4)  # of the day before
+    assert Artifact.from_forecaster(fitted).predict(now).findings == result.findings
+
+
 def test_signed_symbols_are_spreads_whatever_their_prices() -> None:
     brent = data.embedded(["BRENT"]).with_references(None).between("2010-01-01", "2018-12-31")
     fitted, logs = forecast.fit(brent, signed=["BRENT"]), forecast.fit(brent)
@@ -91,11 +110,16 @@ def test_scale_of_constant_prices_and_curves_of_products_are_refused(spread: Pan
     with pytest.raises(ValueError, match="the prices of every symbol must vary; got constant prices for SPREAD"):
         forecast.fit(replace(spread, values=torch.full_like(spread.values.plain(), -3.0), findings=()))
     late = spread.values.plain().clone()
-    late[: int((spread.dates < np.datetime64("2016-01-01")).sum())] = -3.0
+    rows = int((spread.dates < np.datetime64("2016-01-01")).sum())
+    late[:rows] = -3.0
     wti = data.embedded(["WTI"]).with_references(None).between("2010-01-01", "2018-12-31")
     mixed = wti.join(replace(spread, values=late, findings=()))
     with pytest.raises(ValueError, match=r"backtest: prices that may be negative must change.*no change of SPREAD"):
         forecast.backtest(mixed, first_year=2016)
+    alone = replace(spread, values=late, findings=()).between(None, "2017-12-31")
+    words = r"than 378 prices by 2015-12-31 that vary after the first 252; got SPREAD \d+ without a change"
+    with pytest.raises(ValueError, match=words):
+        forecast.backtest(alone, signed=["SPREAD"], first_year=2016)
 
 
 def test_location_of_a_spread_is_in_its_unit(forecaster: Forecaster, spread: Panel) -> None:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from torch import Tensor
 
 from torchcommodity import data
 from torchcommodity.data import Panel
@@ -56,6 +57,18 @@ def test_tune_excludes_symbols_without_history(one_epoch: FitConfig, monkeypatch
     assert result.trials[0].change == 2
     with pytest.raises(ValueError, match="every symbol must have at least 505 positive prices"):
         tune(data.embedded().between("2014-01-01", "2015-12-31"), one_epoch, trials=1, years=1)
+
+
+def test_tune_takes_signed_symbols(panel: Panel, one_epoch: FitConfig, monkeypatch: pytest.MonkeyPatch) -> None:
+    scales: list[Tensor | None] = []
+    monkeypatch.setattr(module, "evaluate_fold", lambda fold: scales.append(fold.scale) or 0.0)
+    for signed in ((), panel.symbols[:1]):
+        tune(panel, one_epoch, trials=1, years=1, signed=signed)
+    assert scales[0] is None
+    assert scales[1] is not None
+    assert scales[1].isnan().tolist() == [False] + [True] * (len(panel.symbols) - 1)
+    with pytest.raises(ValueError, match="tune: signed must name symbols of the prices"):
+        tune(panel, one_epoch, trials=1, years=1, signed=["CRACK"])
 
 
 def test_tune_starts_no_trial_after_the_time_budget(panel: Panel, one_epoch: FitConfig) -> None:

@@ -36,15 +36,15 @@ class DuckDBResults:
             readable_errors(self.path),
             connect(self.path, timeout=LOCK_TIMEOUT, read_only=True) as connection,
         ):
-            found = connection.execute(
+            tables = connection.execute(
                 "SELECT table_name, list(column_name ORDER BY column_index) FROM duckdb_columns() "
                 "WHERE table_name IN ('runs', 'forecasts', 'rejected') AND NOT internal GROUP BY table_name"
             ).fetchall()
-            for table, columns in found:
+            for table, columns in tables:
                 if columns != COLUMNS[table]:
                     expected = f"columns {', '.join(COLUMNS[table])} in the table {table} of {self.path}"
                     raise ValueError(f"batch: expected {expected}; got {', '.join(columns)}")
-            if len(found) < len(TABLES):
+            if len(tables) < len(TABLES):
                 return None
             row = connection.execute("SELECT * FROM runs WHERE run = ?", [run]).fetchone()
         return Run(*row) if row else None

@@ -71,6 +71,7 @@ def check(
     screen = output.console()
     panel = read_prices(source, publisher=publisher, spreads=spread, options=source_options)
     forms = price_forms(panel)
+    findings = [finding for finding in panel.findings if finding.kind != "signed prices"]  # the forms say it
     reasons = {
         finding.symbol: f"{finding.kind}: {finding.value}" for finding in inspect(panel) if finding.kind in UNUSABLE
     }
@@ -99,7 +100,8 @@ def check(
         screen.print_json(dumps(document, allow_nan=False))
     else:
         output.print_line(screen, repr(panel))
-        output.print_reading(screen, panel, max_rows=None)
+        output.print_read_as(screen, panel)
+        output.print_findings(screen, findings, max_rows=None)
         for line in _form_lines(forms):
             output.print_line(screen, line)
         if known is not None:
@@ -109,7 +111,7 @@ def check(
         others = "" if len(unusable) == len(panel.symbols) else "; forecast --drop-unusable drops them"
         raise ValueError(f"data check: cannot be forecast: {summarize_names(unusable)}{others}")
     if not json:
-        count = len(summarize_findings(panel.findings))
+        count = len(summarize_findings(findings))
         screen.print(f"Usable, {output.count(count, 'warning') if count else 'no warnings'}.")
 
 

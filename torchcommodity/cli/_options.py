@@ -134,6 +134,15 @@ Levels = Annotated[
         help="Quantile levels between 0 and 1; default: 0.05, 0.10 to 0.95",
     ),
 ]
+Signed = Annotated[
+    str | None,
+    typer.Option(
+        "--signed",
+        metavar="A,B",
+        help="Symbols whose prices may be zero or negative [default: those with two negative prices]",
+        show_default=False,
+    ),
+]
 FirstYear = Annotated[
     int | None,
     typer.Option(
@@ -198,15 +207,7 @@ class ForecastOptions:
             show_default=False,
         ),
     ] = None
-    signed: Annotated[
-        str | None,
-        typer.Option(
-            "--signed",
-            metavar="A,B",
-            help="Symbols whose prices may be zero or negative [default: those with two negative prices]",
-            show_default=False,
-        ),
-    ] = None
+    signed: Signed = None
 
     @property
     def signed_symbols(self) -> tuple[str, ...]:

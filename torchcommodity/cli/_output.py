@@ -110,10 +110,10 @@ def print_forecast(screen: Console, forecast: "Forecast", location: "Location | 
         screen.print(f"and {more} more symbols; --out writes all of them")
 
 
-def print_reading(screen: Console, panel: "Panel", max_rows: int | None = MAX_ROWS) -> None:
+def print_reading(screen: Console, panel: "Panel") -> None:
     """Print how a file was read, and its data-quality warnings."""
     print_read_as(screen, panel)
-    print_findings(screen, panel.findings, max_rows)
+    print_findings(screen, panel.findings)
 
 
 def print_read_as(screen: Console, panel: "Panel") -> None:

@@ -30,7 +30,8 @@ def predict(
     forecaster = options.load_model(model, network, device)
     panel = prices.read()
     output.print_read_as(screen, panel)
-    output.print_findings(screen, [f for f in panel.findings if f.symbol in ("", *forecaster.symbols)])
+    own = [f for f in panel.findings if f.symbol in ("", *forecaster.symbols) and f.kind != "signed prices"]
+    output.print_findings(screen, own)  # the form of a price is the model's, which its forecast says
     source, location = covariates.read(), None
     if isinstance(forecaster, Forecaster):
         forecast, location = forecaster.predict(panel, source), forecaster.location(panel, source)
@@ -39,7 +40,7 @@ def predict(
     else:
         forecast = forecaster.predict(panel)
         location = forecaster.location(panel) if forecaster.metadata.location else None
-    output.print_findings(screen, [f for f in forecast.findings if f not in panel.findings])
+    output.print_findings(screen, [f for f in forecast.findings if f not in own])
     output.print_forecast(screen, forecast, location)
     if out is not None:
         output.write_table(forecast.to_pandas(), out)

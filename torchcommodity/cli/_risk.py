@@ -143,18 +143,23 @@ def _portfolio(simulation: "Simulation", weights: dict[str, float], level: float
 
 
 def _table(losses: "pd.DataFrame", forecast: "Forecast", level: float) -> object:
+    from torchcommodity.report import format_price
+
     rows = []
     for (symbol, side), group in losses.groupby(["symbol", "side"], sort=False):
         pairs = zip(group["value_at_risk"], group["expected_shortfall"])
-        is_signed = symbol in forecast.signed
-        name, factor = f"{symbol} {side}".strip(), 1 if is_signed else 100
-        name = f"{name}, {group['unit'].iloc[0]}" if is_signed else name
-        rows.append((name, *(f"{factor * var:.1f} / {factor * es:.1f}" for var, es in pairs)))
+        name = f"{symbol} {side}".strip()
+        if symbol in forecast.signed:
+            name = f"{name}, {group['unit'].iloc[0]}"
+            cells = [f"{format_price(var)} / {format_price(es)}" for var, es in pairs]
+        else:
+            cells = [f"{100 * var:.1f} / {100 * es:.1f}" for var, es in pairs]
+        rows.append((name, *cells))
     visible = rows[: 2 * output.MAX_ROWS]
     heads = ("position", *map(forecast.calendar.name, forecast.horizons))
     title = f"Value at risk / expected shortfall, {100 * level:g} %, from {forecast.origin}"
     table = output.table(title, heads, visible)
     more = f"; and {len(rows) - len(visible)} more, --out writes all of them" if len(rows) > len(visible) else ""
-    per_unit = "; those with a unit per unit held" if forecast.signed else ""
+    per_unit = "; those of a price that may be negative in its unit, per unit held" if forecast.signed else ""
     table.caption, table.caption_justify = f"Losses in percent of the position's value{per_unit}{more}", "left"
     return table

@@ -46,6 +46,7 @@ def tune(
     config: options.Config = None,
     horizons: options.Horizons = None,
     levels: options.Levels = None,
+    signed: options.Signed = None,
     trials: Trials = 20,
     budget_seconds: Budget = None,
     through: Through = None,
@@ -71,7 +72,8 @@ def tune(
     screen, panel = output.console(quiet), prices.read()
     if model is None and config is None:
         model = options.DEFAULT_NETWORK
-    settings = options.read_settings(panel, model, config, options.ForecastOptions(horizons, levels), device=device)
+    forecast = options.ForecastOptions(horizons, levels, signed=signed)
+    settings = options.read_settings(panel, model, config, forecast, device=device)
     output.check_file(out)
     output.print_reading(screen, panel)
     if through is None:
@@ -84,6 +86,7 @@ def tune(
             trials=trials,
             seconds=math.inf if budget_seconds is None else budget_seconds,
             years=years,
+            signed=forecast.signed_symbols,
             seed=seed,
             executor=executor,
             progress=progress,

@@ -257,7 +257,7 @@ def panel_inputs(metadata: Metadata, panel: Panel) -> tuple[Tensor, Tensor]:  # 
 def artifact_findings(metadata: Metadata, panel: Panel) -> tuple[Finding, ...]:
     """Findings of an aligned panel, with what is unlike the training prices, as those of `Forecaster.predict`."""
     prices = panel.values.plain()
-    findings = signed_price_findings(panel.findings, prices, metadata.symbols, metadata.price_scale)
+    findings = signed_price_findings(panel.findings, prices, panel.dates, metadata.symbols, metadata.price_scale)
     unlike = compare_with_training(panel, metadata.training_prices, metadata.signed)
     return (*findings, *unlike, *input_findings(panel, metadata.ranges))
 

@@ -389,7 +389,7 @@ class Forecaster:
     def _with_findings(self, panel: Panel, covariates: VarianceSource | None) -> Panel:
         """The panel with what is unlike the training prices, and the covariates that are too old on its last row."""
         scale = None if self.scale is None else self.scale.cpu()
-        findings = signed_price_findings(panel.findings, panel.values.plain(), self.symbols, scale)
+        findings = signed_price_findings(panel.findings, panel.values.plain(), panel.dates, self.symbols, scale)
         findings += compare_with_training(panel, self.record.prices, self.signed)
         findings += input_findings(panel, self.ranges)
         if isinstance(covariates, Covariates):

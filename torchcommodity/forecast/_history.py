@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.data import (
+    MIN_NEGATIVE,
     NOT_STATED,
     TREATMENTS,
     Finding,
@@ -164,22 +165,44 @@ def input_findings(panel: Panel, ranges: Sequence[str] = ()) -> list[Finding]:
 
 
 def signed_price_findings(
-    findings: Iterable[Finding], prices: Tensor, symbols: Sequence[str], scale: Tensor | None
+    findings: Iterable[Finding], prices: Tensor, dates: np.ndarray, symbols: Sequence[str], scale: Tensor | None
 ) -> list[Finding]:
-    """Findings as `data.signed_findings` leaves them, and one for each symbol of which many recent changes are capped.
+    """Findings for the price forms of a fit, as `data.signed_findings` leaves them, with what these leave out or cap.
+
+    That is one of each symbol in logs with so many negative prices that a fit on them would take asinh(P / S), and one
+    of each symbol of which many recent changes are capped.
 
     Args:
         findings: of the prices.
         prices: (T, N).
+        dates: (T,) datetime64[D].
         symbols: their N names.
         scale: (N,) S, NaN = log; None: all are logs.
     """
+    scales = [math.nan] * len(symbols) if scale is None else scale.tolist()
+    reasons = {f.symbol: f.value for f in findings if f.kind == "signed prices"}
+    changed = [
+        *signed_findings(
+            findings,
+            [
+                PriceForm(s, "log") if math.isnan(x) else PriceForm(s, "asinh", reasons.get(s, f"S = {x:.4g}"))
+                for s, x in zip(symbols, scales)
+            ],
+        )
+    ]
+    kind, negative = "negative prices", prices < 0
+    for n in (negative.sum(0) >= MIN_NEGATIVE).nonzero()[:, 0].tolist():
+        if math.isnan(scales[n]):
+            symbol, rows = symbols[n], negative[:, n].nonzero()[:, 0].tolist()
+            changed = [f for f in changed if (f.kind, f.symbol) != ("nonpositive", symbol)]
+            value = f"{prices[rows[-1], n]:g}, and {len(rows) - 1:,} before; the fit took logs"
+            changed.append(Finding(kind, symbol, str(dates[rows[-1]]), 0, value, TREATMENTS[kind], len(rows)))
     if scale is None:
-        return list(findings)
-    signed = [(n, s, x) for n, (s, x) in enumerate(zip(symbols, scale.tolist())) if not math.isnan(x)]
-    changed = [*signed_findings(findings, [PriceForm(s, "asinh", f"S = {x:.4g}") for _, s, x in signed])]
+        return changed
     kind, log = "capped changes", positive_prices(prices, scale).log()
-    for n, symbol, _ in signed:
+    for n, symbol in enumerate(symbols):
+        if math.isnan(scales[n]):
+            continue
         own = log[:, n]
         changes = own[own.isfinite()].diff()[-CAPPED_ROWS:]
         count = int((changes.abs() >= LARGEST_CHANGE).sum())

@@ -154,9 +154,11 @@ def check_past(panel: Panel, config: HarConfig, rows: int, signed: Collection[st
     values, valid = panel.values.plain()[:rows], _usable(panel, signed)[:rows]
     after = valid & (valid.cumsum(0) > config.warmup)
     if not ((after.sum(0) > config.horizons[-1]) & ~_constant(values, after)).any():
-        counts = [f"{symbol} {count}" for symbol, count in zip(panel.symbols, valid.sum(0).tolist())]
+        columns = zip(panel.symbols, valid.sum(0).tolist(), _constant(values, after).tolist())
+        counts = [f"{symbol} {count}{' without a change' * is_constant}" for symbol, count, is_constant in columns]
         required, date = config.warmup + config.horizons[-1], panel.dates[rows - 1]
-        rule = f"more than {required} positive prices by {date} that vary after the first {config.warmup}"
+        kind = "prices" if signed else "positive prices"
+        rule = f"more than {required} {kind} by {date} that vary after the first {config.warmup}"
         raise ValueError(f"{current_operation()}: a symbol must have {rule}; got {summarize_names(counts)}")
 
 

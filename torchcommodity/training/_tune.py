@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -83,6 +83,7 @@ def tune(
     trials: int = 20,
     seconds: float = math.inf,
     years: int = 2,
+    signed: Iterable[str] = (),
     seed: int = 0,
     executor: Executor = LOCAL,
     progress: Progress | None = None,
@@ -102,6 +103,7 @@ def tune(
         trials: maximum number of trials.
         seconds: time budget; no trial starts after it. With a budget the result depends on the machine's speed.
         years: calendar years at the end of the panel on which trials are compared.
+        signed: as for `forecast.fit`; of other symbols the prices before those years decide.
         seed: random seed of the sampler and of every training run. The same seed and number of trials give the same
             result on every executor.
         executor: runs the trials, see `make_executor`.
@@ -112,7 +114,7 @@ def tune(
 
     Raises:
         ValueError: the model has no network, the panel is synthetic, no symbol has enough prices before those years,
-            `trials` or `years` is below 1, or every trial was invalid.
+            `signed` names a symbol that the panel lacks, `trials` or `years` is below 1, or every trial was invalid.
         ImportError: optuna is not installed.
     """
     try:
@@ -124,7 +126,7 @@ def tune(
     config = check_config(config, panel, model=model)
     if min(trials, years) < 1:
         raise ValueError(f"tune: trials and years must be at least 1; got {trials} and {years}")
-    fold, excluded = _make_fold(panel, config, years, seed)
+    fold, excluded = _make_fold(panel, config, years, tuple(signed), seed)
     config = fold.config
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed))
@@ -173,7 +175,9 @@ def evaluate_fold(fold: Fold) -> float:
     return 100 * (ratios.nanmean().item() - 1)
 
 
-def _make_fold(panel: Panel, config: FitConfig, years: int, seed: int) -> tuple[Fold, tuple[str, ...]]:
+def _make_fold(
+    panel: Panel, config: FitConfig, years: int, signed: tuple[str, ...], seed: int
+) -> tuple[Fold, tuple[str, ...]]:
     """Fold with the last `years` as test rows, and the symbols with too few prices before them."""
     if not network_parameters(build_model(config.model, len(panel.symbols))):
         raise ValueError(f"tune: config.model must have a network; got {model_name(config.model)}")
@@ -182,14 +186,15 @@ def _make_fold(panel: Panel, config: FitConfig, years: int, seed: int) -> tuple[
     blocks = walk_forward(panel.dates, test_start=last - years + 1, horizon=har.horizons[-1])
     start = blocks[0].test.start
     past = panel.between(None, panel.dates[start - 1])
-    usable = usable_symbols(past, config)
-    check_history(past.select(usable or past.symbols), har, signed=signed_symbols(past))
+    signed = signed_symbols(past, signed)
+    usable = usable_symbols(past, config, signed)
+    check_history(past.select(usable or past.symbols), har, signed=signed)
     chosen = panel.select(usable)
     config = check_config(config, chosen)
     inputs = model_inputs(chosen, har.horizons[-1], references=har.references, bars=har.bars)
     test_rows = {str(panel.dates[block.test.start])[:4]: block.test for block in blocks}
     excluded = tuple(symbol for symbol in panel.symbols if symbol not in usable)
-    scale = price_scale(inputs.prices[:start], usable, signed_symbols(past))
+    scale = price_scale(inputs.prices[:start], usable, signed)
     return Fold(inputs, test_rows, config, seed, {}, scale), excluded
 
 

@@ -112,14 +112,24 @@ def signed_symbols(panel: Panel, signed: Iterable[str] = ()) -> tuple[str, ...]:
 def signed_findings(findings: Iterable[Finding], forms: Sequence[PriceForm]) -> tuple[Finding, ...]:
     """Findings without those that rest on positive prices or on ratios, for the symbols of any sign; with one of each.
 
+    A finding of signed prices that was made on other rows, of a symbol that is in logs on these, becomes one of what
+    its form leaves out.
+
     >>> from torchcommodity import data
     >>> wti = data.embedded(["WTI"])
     >>> print(*signed_findings(wti.findings, price_forms(wti, ["WTI"])))
     signed prices WTI: signed; 1 of 10,226 prices is below zero (forecast as asinh(P / S), without log-returns)
     """
-    reasons = {form.symbol: form.reason for form in forms if form.form == "asinh"}
-    kept = (x for x in findings if x.symbol not in reasons or x.kind not in {SIGNED, *RATIO_KINDS})
-    return (*kept, *(make_finding(SIGNED, symbol, value=reason) for symbol, reason in reasons.items()))
+    asinh = {form.symbol: form.reason for form in forms if form.form == "asinh"}
+    log = {form.symbol: form.reason for form in forms if form.form == "log"}
+    result = []
+    for finding in findings:
+        if finding.kind == SIGNED and finding.symbol in log:
+            if reason := log[finding.symbol]:
+                result.append(make_finding("nonpositive", finding.symbol, value=reason))
+        elif finding.symbol not in asinh or finding.kind not in {SIGNED, *RATIO_KINDS}:
+            result.append(finding)
+    return (*result, *(make_finding(SIGNED, symbol, value=reason) for symbol, reason in asinh.items()))
 
 
 @dataclass(frozen=True, eq=False)

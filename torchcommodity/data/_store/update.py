@@ -76,8 +76,8 @@ def merge_series(panel: Panel, parts: Sequence[Part]) -> Panel:
     for part in parts:
         new = (replace(f, symbol=part.symbol) for f in part.panel.findings if f.symbol)
         reading += [f for f in new if part.start is None or f.date > last]
-    kept = [finding for finding in reading if finding.kind not in inspected]
-    return replace(merged, findings=condense([*kept, *current]))
+    of_reading = [finding for finding in reading if finding.kind not in inspected]
+    return replace(merged, findings=condense([*of_reading, *current]))
 
 
 def _spread(values: Array, rows: Array, count: int) -> Array:

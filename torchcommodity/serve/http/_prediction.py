@@ -39,7 +39,7 @@ def window_findings(metadata: Metadata, window: PriceWindow) -> tuple[Finding, .
         signed=metadata.signed,
     )
     own_prices = torch.from_numpy(window.prices[:, :N])
-    findings = (*signed_price_findings(findings, own_prices, metadata.symbols, metadata.price_scale),)
+    findings = (*signed_price_findings(findings, own_prices, dates, metadata.symbols, metadata.price_scale),)
     if metadata.references:
         references = torch.from_numpy(window.prices[:, N : N + len(metadata.references)])
         findings += (*ended_references(references, metadata.references, str(dates[-1]), frequency),)
