@@ -136,9 +136,10 @@ def pool_rows(
         horizon: h, rows.
         scale: index of the slow term that both sides are divided by.
     """
-    valid = torch.isfinite(target) & torch.isfinite(terms).all(-1)
-    slow = terms[valid][:, scale]
-    return PooledRows(terms[valid] / slow[:, None], target[valid].square() / horizon / slow)
+    valid = torch.isfinite(target) & torch.isfinite(terms.sum(-1))
+    terms = terms[valid]
+    slow = terms[:, scale]
+    return PooledRows(terms / slow[:, None], target[valid].square() / horizon / slow)
 
 
 def fit_mix(rows: PooledRows) -> Tensor:  # (K,)

@@ -29,8 +29,7 @@ class OwnHistory(NamedTuple):
     """The rows on which a symbol has a price, and goods on them: the last price, which stands for up to 5 rows."""
 
     rows: Tensor  # (W,) int64
-    others: Tensor  # (W, J) log prices of the goods, zero where not known
-    known: Tensor  # (W, J) 1 where known, 0 elsewhere
+    others: Tensor  # (W, J) log prices of the goods, NaN where not known
 
 
 class Relations(NamedTuple):
@@ -164,18 +163,17 @@ class CarriedPrices:
         """The rows of symbol n, and all goods on them."""
         rows = self.fresh[:, n].nonzero()[:, 0]
         oldest = torch.cat([rows.new_zeros(self.max_age), rows])[: len(rows), None]  # row of a price of that age
-        known = (self.source[rows] >= oldest).to(self.log)
-        return OwnHistory(rows, self.log[rows].mul_(known), known)
+        return OwnHistory(rows, self.log[rows].masked_fill_(self.source[rows] < oldest, torch.nan))
 
     def own_part(self, history: OwnHistory, n: int) -> OwnHistory:
         """`history(n)`, from that of a symbol with the same rows; before n's first row no row of its own has passed."""
         rows = self.fresh[:, n].nonzero()[:, 0]
+        if torch.equal(rows, history.rows):
+            return history
         start = int(torch.searchsorted(history.rows, rows[0])) if len(rows) else 0
-        own = slice(start, start + len(rows))
-        others, known, first = history.others[own].clone(), history.known[own].clone(), rows[: self.max_age]
-        known[: self.max_age] = (self.source[first] >= 0).to(known)
-        others[: self.max_age] = self.log[first] * known[: self.max_age]
-        return OwnHistory(rows, others, known)
+        others, first = history.others[start : start + len(rows)].clone(), rows[: self.max_age]
+        others[: self.max_age] = self.log[first].masked_fill_(self.source[first] < 0, torch.nan)
+        return OwnHistory(rows, others)
 
     def same_rows(self, symbols: int) -> list[list[int]]:
         """Groups of symbols that have prices on the same rows from their first to their last one; the longest first."""
@@ -211,8 +209,9 @@ def moves_alike(
         for start in range(0, len(y) - h, ROWS):
             now = slice(start, min(start + ROWS, len(y) - h))
             then = slice(now.start + h, now.stop + h)
-            known = history.known[then] * history.known[now]
-            c = (history.others[then] - history.others[now]).mul_(known)
+            c = history.others[then] - history.others[now]
+            unknown = c.isnan()
+            c, known = c.masked_fill_(unknown, 0.0), torch.where(unknown, 0.0, 1.0).to(c)
             for total, x, moves in zip(sums, of_symbols, (c, c.square(), known, known)):
                 total.addmm_(x[now].T, moves)
         yc, cc, yy, rows = sums
@@ -239,8 +238,8 @@ def fit_relations(
     alike: Tensor,  # (H, J) bool
 ) -> Relations:
     """Reversion of symbol n to some goods at each horizon; z = x / sigma."""
-    rule, known = location.rule, own.known[:, others]
-    ratio = torch.where(known > 0, own.others[:, [n]] - own.others[:, others], torch.nan)
+    rule = location.rule
+    ratio = own.others[:, n : n + 1] - own.others.index_select(1, others)
     x = ratio.sub_(ewm_mean(ratio, halflife=rule.halflife, min_periods=rule.min_values, ignore_na=True))
     unknown = x.isnan()
     x, known = x.masked_fill_(unknown, 0.0), torch.where(unknown, 0.0, 1.0).to(x)
