@@ -32,12 +32,13 @@ PROJECT = (
 )
 PAGES = [ROOT / name for name in PROJECT] + DOCS
 KERNELS = ROOT / "docs" / "how-to" / "kernels"  # test_kernels.py runs these pages with their C++
-SLOW = {  # runs many indicators; exports twice; compiles three libraries; backtests twice; Inductor; exports; trains
+SLOW = {  # runs many indicators; exports; compiles three libraries; backtests twice; Inductor; trains
     "own-indicators.md",
     "serving.md",
     "porting.md",
     "scoreboard.md",
     "own-network.md",
+    "own-forecaster.md",
     "windows.md",
     "sharpe-loss.md",
 }

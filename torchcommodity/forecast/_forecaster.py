@@ -491,5 +491,7 @@ class Forecaster:
 
     def __repr__(self) -> str:
         name, symbols = model_name(self.model.config), summarize_names(self.symbols)
+        if self.references:
+            symbols += f"; references {summarize_names(self.references, limit=2)}"
         fitted = f"fitted {self.record.first} to {self.record.through}, {self.record.rows:,} rows"
         return f"Forecaster({name}, {symbols}; {fitted}; horizons {', '.join(map(str, self.horizons))})"

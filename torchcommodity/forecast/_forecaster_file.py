@@ -235,6 +235,10 @@ def signed_columns(scale: Tensor | None) -> tuple[int, ...]:
 class _MemoryLimit(TorchDispatchMode):
     """Within it, tensors are created with so many numbers at most: the settings of a file may ask for any size."""
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # nothing is compiled within it, and Dynamo takes a second to import
+
     def __init__(self, numbers: int) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # torch
         self.numbers = numbers

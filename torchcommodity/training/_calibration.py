@@ -4,6 +4,7 @@ Training rows are always the first rows of a panel. A target that ends after the
 so training rows up to the first test row imply an embargo of one horizon.
 """
 
+import inspect
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -102,16 +103,22 @@ def fit_garch(har: Har, shocks: Tensor) -> None:  # (T, N)
     variance = squared.nanmean(0)
     har.long_run.copy_(torch.where(variance > 0, variance, variance.nanmean()))
     parameters = [har.persistence, har.reaction]
-    optimizer = torch.optim.LBFGS(parameters, max_iter=40, line_search_fn="strong_wolfe")
+    optimizer = EagerLBFGS(parameters, max_iter=40, line_search_fn="strong_wolfe")
 
     def closure() -> Tensor:
-        optimizer.zero_grad()
+        har.persistence.grad = har.reaction.grad = None
         loss = qlike(garch_variance(shocks, *har.garch_parameters()), squared)
         torch.autograd.backward(loss, inputs=parameters)
         return loss
 
-    optimizer.step(closure)
-    optimizer.zero_grad()
+    optimizer.step(closure)  # type: ignore[no-untyped-call]  # torch
+    har.persistence.grad = har.reaction.grad = None
+
+
+class EagerLBFGS(torch.optim.LBFGS):
+    """LBFGS for a loss in closed form: nothing of it is compiled, so that it does not import Dynamo, for a second."""
+
+    add_param_group = inspect.unwrap(torch.optim.LBFGS.add_param_group)
 
 
 class PooledRows(NamedTuple):
