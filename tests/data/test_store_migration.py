@@ -105,17 +105,18 @@ def test_store_of_a_later_format_is_refused(tmp_path):
     store = data.Store(tmp_path / "prices.duckdb")
     store.add(data.embedded(["WTI"]), "wti")
     with duckdb.connect(str(store.path)) as connection:
-        connection.execute("UPDATE store_format SET version = 4")
+        connection.execute("UPDATE store_format SET version = 5")
     for call in (store.list, store.load, lambda: store.add(data.embedded(["WTI"]), "wti")):
-        with pytest.raises(data.DataError, match="expected a store of format 3; got format 4; upgrade torchcommodity"):
+        with pytest.raises(data.DataError, match="expected a store of format 4; got format 5; upgrade torchcommodity"):
             call()
 
 
-def test_store_of_the_format_before_gains_settings(tmp_path):
+def test_store_of_an_earlier_format_gains_settings_and_bars(tmp_path):
     store, panel = data.Store(tmp_path / "prices.duckdb"), data.embedded().between("2018-01-01", "2018-12-31")
     store.add(panel, "oil")
     with duckdb.connect(str(store.path)) as connection:
         connection.execute("ALTER TABLE columns DROP COLUMN settings")
+        connection.execute("ALTER TABLE vintages DROP COLUMN bars")
         connection.execute("UPDATE store_format SET version = 2")
     assert store.load("oil").equals(panel.with_references(None).with_calendars({"BRENT": None}))
     monthly = data.embedded(frequency="monthly").with_calendars({"GOLD": "LSE"})

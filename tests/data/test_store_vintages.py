@@ -38,6 +38,8 @@ def states(draw):
     if draw(st.booleans()):
         months = np.full(shape, np.datetime64(draw(st.sampled_from(["2020-05", "2020-06", "NaT"])), "M"))
         panel = replace(panel, deliveries=months)
+    if draw(st.booleans()):
+        panel = replace(panel, bars=torch.from_numpy(values).unsqueeze(-1).repeat(1, 1, 3))
     return replace(panel, findings=data.inspect(panel)[: draw(st.integers(0, 3))])
 
 
@@ -48,7 +50,8 @@ def bits(values):
 def assert_identical(loaded, panel):
     assert loaded.equals(panel)  # metadata and deliveries
     assert loaded.findings == panel.findings
-    assert (bits(loaded.values), bits(loaded.curve)) == (bits(panel.values), bits(panel.curve))
+    for field in ("values", "curve", "bars"):
+        assert bits(getattr(loaded, field)) == bits(getattr(panel, field))
 
 
 @pytest.mark.slow
@@ -182,11 +185,23 @@ def test_amend_changes_the_last_vintage_in_one_transaction(store):
     assert store.amend("y", lambda panel: small(9) if panel is None else panel).number == 1
 
 
+def test_bars_are_revised_and_end(store):
+    panel = small(1, 2)
+    bars = torch.tensor([[[1.0, 1.5, 0.5]], [[2.0, 2.5, 1.5]]], dtype=torch.float64)
+    panels = [replace(panel, bars=bars), replace(panel, bars=bars * torch.tensor([1.0, 1.1, 1.0])), panel]
+    for number, added in enumerate(panels, 1):
+        vintage = store.add(added, "x")
+        assert (vintage.number, vintage.revised) == (number, 0)
+    for vintage, added in zip(store.vintages("x"), panels):
+        assert store.load("x", as_of=vintage.known_from).equals(added)
+
+
 def test_a_curve_or_deliveries_without_values_are_a_vintage(store):
     panel = small(1, 2)
     missing = torch.full((2, 1, 2), float("nan"), dtype=torch.float64)
     panels = [panel, panel.with_curve(missing), panel.with_curve(missing[:, :, :1])]
     panels.append(replace(panel, deliveries=np.full((2, 1), "NaT", dtype="datetime64[M]")))
+    panels.append(replace(panel, bars=missing.repeat(1, 1, 2)[:, :, :3]))
     for number, added in enumerate(panels, 1):
         assert store.add(added, "x").number == number
         assert store.load("x").equals(added)

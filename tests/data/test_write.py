@@ -1,5 +1,6 @@
 """`write` and `read` keep prices bit for bit, units, contracts and provenance; a target is whole or not written."""
 
+import dataclasses
 import os
 
 import duckdb
@@ -39,6 +40,17 @@ def test_write_then_read_keeps_everything(panel, target):
     assert loaded.equals(panel)
     assert loaded.contracts == ("CL", None, None)
     assert bits(loaded) == bits(panel)
+
+
+@pytest.mark.parametrize("target", [*COMPLETE, *TEXT])
+def test_long_layout_keeps_bars(panel, target):
+    prices = panel.select(["WTI", "HENRY_HUB"])
+    bars = prices.values.plain()[:, :, None] * torch.tensor([1.0, 1.01, 0.99], dtype=torch.float64)
+    prices = dataclasses.replace(prices, bars=bars)
+    data.write(prices, target)
+    loaded = data.read(target)
+    assert torch.equal(loaded.bars.plain().nan_to_num(), bars.nan_to_num())
+    assert loaded.equals(prices) == (target in COMPLETE)
 
 
 @pytest.mark.parametrize("target", TEXT)

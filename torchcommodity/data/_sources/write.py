@@ -88,6 +88,7 @@ def to_arrow(panel: Panel, layout: Layout) -> pa.Table:
         columns = {
             "date": pa.array(np.tile(panel.dates, N), pa.date32()),
             "symbol": _repeat(symbols, T),
+            **_bar_columns(panel),
             "price": pa.array(prices.T.ravel(), from_pandas=True),
             "unit": _repeat(panel.units, T),
             "source": _repeat([record.publisher for record in panel.provenance], T),
@@ -105,6 +106,13 @@ def to_arrow(panel: Panel, layout: Layout) -> pa.Table:
         }
     records = {record.pop("symbol"): record for record in panel.sources()}
     return pa.table(columns).replace_schema_metadata({METADATA: json.dumps(records).encode()})
+
+
+def _bar_columns(panel: Panel) -> dict[str, pa.Array]:
+    if panel.bars is None:
+        return {}
+    columns = panel.bars.plain().detach().numpy().transpose(2, 1, 0)  # (3, N, T)
+    return {name: pa.array(x.ravel(), from_pandas=True) for name, x in zip(("open", "high", "low"), columns)}
 
 
 def to_database_table(panel: Panel) -> pa.Table:
@@ -140,10 +148,10 @@ def write(panel: Panel, target: str | os.PathLike[str], *, layout: Layout = "lon
     Args:
         panel: the prices.
         target: see the table.
-        layout: "long": columns `date`, `symbol`, `price`, `unit`, `source`; "wide": `date` and one column per symbol,
-            not in a database; "curve": the closes of the nearby contracts, `date`, `symbol`, `nth`, `close`, for
-            `read_curve`, not in a database. The other layouts leave out the curve and the delivery months, which a
-            `Store` keeps.
+        layout: "long": columns `date`, `symbol`, `price`, `unit`, `source`, with bars also `open`, `high`, `low`;
+            "wide": `date` and one column per symbol, without bars, not in a database; "curve": the closes of the
+            nearby contracts, `date`, `symbol`, `nth`, `close`, for `read_curve`, not in a database. The other layouts
+            leave out the curve and the delivery months, which a `Store` keeps.
 
     Raises:
         DataError: another ending, a table of other columns, no permission, no answer.

@@ -28,17 +28,18 @@ if TYPE_CHECKING:
     import duckdb
     from duckdb import DuckDBPyConnection
 
-FORMAT = 3
+FORMAT = 4
 
-# observations: series 0 marks the rows of the panel; nth 0 is the price, nth 1, 2, ... are the closes of its curve, and
-# nth -1 is the month of delivery, counted from January 1970; NULL = withdrawn. columns and findings are written as a
-# whole when they change: vintages.columns and vintages.findings name the vintage that wrote them. vintages.number
-# counts the vintages of all panels; vintages.curve is the number of closes, NULL without a curve.
+# observations: series 0 marks the rows of the panel; nth 0 is the price, nth 1, 2, ... are the closes of its curve,
+# nth -4, -3 and -2 are open, high and low, and nth -1 is the month of delivery, counted from January 1970; NULL =
+# withdrawn. columns and findings are written as a whole when they change: vintages.columns and vintages.findings name
+# the vintage that wrote them. vintages.number counts the vintages of all panels; vintages.curve is the number of
+# closes, NULL without a curve.
 TABLES = {
     "panels": "panel INTEGER, name TEXT",
     "vintages": "panel INTEGER, vintage INTEGER, number BIGINT, known_from TIMESTAMP, rows BIGINT, first DATE, "
-    "last DATE, curve INTEGER, deliveries BOOLEAN, digest TEXT, columns INTEGER, findings INTEGER, new BIGINT, "
-    "revised BIGINT, withdrawn BIGINT",
+    "last DATE, curve INTEGER, deliveries BOOLEAN, bars BOOLEAN, digest TEXT, columns INTEGER, findings INTEGER, "
+    "new BIGINT, revised BIGINT, withdrawn BIGINT",
     "series": "panel INTEGER, series INTEGER, symbol TEXT",
     "columns": "panel INTEGER, vintage INTEGER, place INTEGER, series INTEGER, unit TEXT, contract TEXT, "
     "publisher TEXT, location TEXT, license TEXT, retrieved TEXT, sha256 TEXT, source TEXT, credit TEXT, settings TEXT",
@@ -62,8 +63,10 @@ FUTURES = {"futures", "closes"}  # since contracts are known
 
 def migrate(connection: "DuckDBPyConnection", version: int) -> None:
     """Rewrite the tables of an older format, within the transaction of the caller."""
-    if version == 2:  # without settings of columns
-        connection.execute("ALTER TABLE columns ADD COLUMN settings TEXT DEFAULT '{}'")
+    if version > 1:
+        if version == 2:  # without settings of columns
+            connection.execute("ALTER TABLE columns ADD COLUMN settings TEXT DEFAULT '{}'")
+        connection.execute("ALTER TABLE vintages ADD COLUMN bars BOOLEAN DEFAULT FALSE")
         connection.execute("UPDATE store_format SET version = ?", [FORMAT])
         return
     tables = {row[0] for row in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
@@ -236,7 +239,7 @@ def _format(path: Path, connection: "duckdb.DuckDBPyConnection") -> int:
         got = f"another DuckDB database, with {summarize_names(sorted(tables))}" if tables else "a file that is none"
         raise DataError(f"{path}: expected a DuckDB store; got {got}; {OTHER_FILE}")
     ((version,),) = connection.execute("SELECT max(version) FROM store_format").fetchall()
-    if version not in (2, FORMAT):
+    if version not in (2, 3, FORMAT):
         raise DataError(f"{path}: expected a store of format {FORMAT}; got format {version}; upgrade torchcommodity")
     return int(version)
 

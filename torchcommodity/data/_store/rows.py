@@ -117,6 +117,7 @@ class State(NamedTuple):
     last: date
     curve: int | None
     deliveries: bool
+    bars: bool
     digest: str
     columns: int
     findings: int
@@ -159,6 +160,7 @@ def last_state(
 
 
 DELIVERY = -1  # nth of the month of delivery; as an index, the end of the last axis
+BARS = slice(-4, -1)  # likewise of open, high and low, if there are bars
 
 
 class Changes(NamedTuple):
@@ -179,12 +181,14 @@ def diff(old: Panel | None, new: Panel, series: Mapping[str, int]) -> Changes:
         import pandas as pd
 
     dates = new.dates if old is None else np.union1d(old.dates, new.dates)
-    width = max(0 if panel is None or panel.curve is None else panel.curve.shape[2] for panel in (old, new))
-    after = _cube(new, dates, series, width)
-    before = np.full_like(after, np.nan) if old is None else _cube(old, dates, series, width)
+    panels = [panel for panel in (old, new) if panel is not None]
+    width = max(0 if panel.curve is None else panel.curve.shape[2] for panel in panels)
+    depths = _depths(width, any(panel.bars is not None for panel in panels))
+    after = _cube(new, dates, series, depths)
+    before = np.full_like(after, np.nan) if old is None else _cube(old, dates, series, depths)
     row, column, depth = cells = np.nonzero(after.view(np.int64) != before.view(np.int64))  # 0.0 and -0.0 differ
     price, is_new = after[cells], np.isnan(before[cells])
-    nth = np.where(depth > width, DELIVERY, depth)
+    nth = np.where(depth > width, depth - depths, depth)
     is_price, is_withdrawn = (column > 0) & (nth >= 0), np.isnan(price)
     frame = pd.DataFrame({"series": column, "nth": nth, "date": dates[row].astype("datetime64[s]"), "price": price})
     counts = [int((is_price & mask).sum()) for mask in (is_new, ~is_new & ~is_withdrawn, is_withdrawn)]
@@ -192,7 +196,7 @@ def diff(old: Panel | None, new: Panel, series: Mapping[str, int]) -> Changes:
 
 
 def digest(panel: Panel) -> str:
-    """A checksum of rows, symbols, prices and curve; not of the metadata."""
+    """A checksum of rows, symbols, prices, curve and bars; not of the metadata."""
     checksum = hashlib.blake2b(repr(panel.symbols).encode(), digest_size=16)
     checksum.update(panel.dates.astype(np.int64).tobytes())
     checksum.update(_canonical(panel.values).tobytes())
@@ -201,6 +205,8 @@ def digest(panel: Panel) -> str:
         checksum.update(_canonical(panel.curve).tobytes())
     if panel.deliveries is not None:
         checksum.update(panel.deliveries.astype(np.int64).tobytes())
+    if panel.bars is not None:
+        checksum.update(_canonical(panel.bars).tobytes())
     return checksum.hexdigest()
 
 
@@ -242,12 +248,13 @@ def read_panel(connection: "duckdb.DuckDBPyConnection", state: State) -> Panel:
     width = state.curve or 0
     cells: dict[str, Any] = connection.execute(
         "SELECT series, nth, date, price FROM observations "
-        "WHERE panel = ? AND vintage <= ? AND series <= ? AND nth <= ? ORDER BY vintage",
-        [state.panel, state.vintage, max(series), width],
+        "WHERE panel = ? AND vintage <= ? AND series <= ? AND nth BETWEEN ? AND ? ORDER BY vintage",
+        [state.panel, state.vintage, max(series), BARS.start if state.bars else DELIVERY, width],
     ).fetchnumpy()
     days = cells["date"].astype("datetime64[D]")
     dates = np.unique(days)
-    cube = np.full((len(dates), 1 + max(series), 2 + width), np.nan)  # the observations, see `_cube`
+    depths = _depths(width, state.bars)
+    cube = np.full((len(dates), 1 + max(series), depths), np.nan)  # the observations, see `_cube`
     # of several values for one cell, NumPy assigns the last: that of the latest vintage
     cube[np.searchsorted(dates, days), cells["series"], cells["nth"]] = np.ma.filled(cells["price"], np.nan)
     rows = ~np.isnan(cube[:, 0, 0])
@@ -260,9 +267,10 @@ def read_panel(connection: "duckdb.DuckDBPyConnection", state: State) -> Panel:
         units,
         tuple(Provenance(*record) for record in zip(*records)),
         contracts,
-        None if state.curve is None else _tensor(cube[:, :, 1:DELIVERY]),
+        None if state.curve is None else _tensor(cube[:, :, 1 : 1 + width]),
         tuple(Finding(*row) for row in read_findings(connection, state)),
         months.astype("datetime64[M]") if state.deliveries else None,
+        bars=_tensor(cube[:, :, BARS]) if state.bars else None,
     )
     return panel.with_settings(map(json.loads, settings))
 
@@ -271,9 +279,14 @@ def _tensor(values: Array) -> MetadataTensor:
     return MetadataTensor(torch.from_numpy(np.ascontiguousarray(values)))
 
 
-def _cube(panel: Panel, dates: Array, series: Mapping[str, int], width: int) -> Array:
-    """Observations `(dates, 1 + series, 2 + width)` in the order of `nth`, with `DELIVERY` last."""
-    cube = np.full((len(dates), 1 + len(series), 2 + width), np.nan)
+def _depths(width: int, has_bars: bool) -> int:
+    """Number of observations of a symbol on a row: the price, the closes of the curve, the bars, the delivery."""
+    return 2 + width + 3 * has_bars
+
+
+def _cube(panel: Panel, dates: Array, series: Mapping[str, int], depths: int) -> Array:
+    """Observations `(dates, 1 + series, depths)`: `nth` is the index in the last axis, from its end where negative."""
+    cube = np.full((len(dates), 1 + len(series), depths), np.nan)
     rows, columns = np.searchsorted(dates, panel.dates), [series[symbol] for symbol in panel.symbols]
     cube[rows, 0, 0] = 0.0
     cube[rows[:, None], columns, 0] = _canonical(panel.values)
@@ -282,6 +295,8 @@ def _cube(panel: Panel, dates: Array, series: Mapping[str, int], width: int) -> 
     if panel.deliveries is not None:
         months = panel.deliveries.astype(np.float64)
         cube[rows[:, None], columns, DELIVERY] = np.where(np.isnat(panel.deliveries), np.nan, months)
+    if panel.bars is not None:
+        cube[rows[:, None], columns, BARS] = _canonical(panel.bars)
     return cube
 
 
@@ -311,7 +326,7 @@ def append(
     columns = None if last is None else [row[1:] for row in read_columns(connection, last)]
     findings = None if last is None else read_findings(connection, last)
     same_columns, same_findings = columns == column_rows(panel), findings == finding_rows(panel)
-    checksum = digest(panel)  # also of a curve or deliveries without any value, which have no rows
+    checksum = digest(panel)  # also of a curve, deliveries or bars without any value, which have no rows
     if last and checksum == last.digest and same_findings and _sources(columns) == _sources(column_rows(panel)):
         return last._replace(new=0, revised=0, withdrawn=0)
     vintage = 1 if last is None else last.vintage + 1
@@ -325,6 +340,7 @@ def append(
         panel.dates[-1].item(),
         None if panel.curve is None else panel.curve.shape[2],
         panel.deliveries is not None,
+        panel.bars is not None,
         checksum,
         last.columns if last and same_columns else vintage,
         last.findings if last and same_findings else vintage,

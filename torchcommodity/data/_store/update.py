@@ -56,6 +56,11 @@ def merge_series(panel: Panel, parts: Sequence[Part]) -> Panel:
     if panel.curve is not None:
         values = _spread(panel.curve.plain().numpy(), rows, len(dates))[valid_rows]
         curve = MetadataTensor(torch.from_numpy(values))
+    bars = None
+    if panel.bars is not None:  # the publishers have closes only: a price that they give has no bar
+        values = _spread(panel.bars.plain().numpy(), rows, len(dates))
+        before = _spread(panel.values.plain().numpy(), rows, len(dates))
+        bars = MetadataTensor(torch.from_numpy(np.where((before == prices)[..., None], values, np.nan)[valid_rows]))
     merged = Panel(
         MetadataTensor(torch.from_numpy(prices[valid_rows])),
         dates[valid_rows],
@@ -65,6 +70,7 @@ def merge_series(panel: Panel, parts: Sequence[Part]) -> Panel:
         panel.contracts,
         curve,
         deliveries=None if panel.deliveries is None else _spread(panel.deliveries, rows, len(dates))[valid_rows],
+        bars=bars,
         averages=panel.averages,
         calendars=panel.calendars,
     )
