@@ -58,10 +58,12 @@ def test_commands_load_a_network_by_its_import_path(run: Run, error: Error, netw
         ("export", fitted, *MODEL),
         ("batch", fitted, *MODEL, *data, "--out", "own.duckdb"),
         ("fit", "--config", fitted, *MODEL, *data, "--out", "again.safetensors"),
+        ("forecast", *MODEL, *data, "--config", "config.toml", "--out", "report"),
         ("profile", fitted, *MODEL, *data, "--steps", 1, "--rows", 400),
     ):
         result = run(*command)
         assert result.exit_code == 0, (command, result.output)
+    assert "desk_networks:Mlp" in Path("report/report.html").read_text()
     assert Path("again.safetensors").read_bytes() == Path(fitted).read_bytes()
     assert run("predict", "own.pt2", *data, "--out", "artifact.csv").exit_code == 0
     own, exported = (pd.read_csv(name) for name in ("own.csv", "artifact.csv"))

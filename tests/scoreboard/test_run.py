@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import torch
+from torch import Tensor, nn
 from typer.testing import CliRunner
 
 from torchcommodity.cli._application import app
@@ -83,6 +85,27 @@ def test_reference_and_default_are_rows(board: Scoreboard) -> None:
 def test_run_rejects_a_taken_name(task: Task, forecaster: ForecastFunction) -> None:
     with pytest.raises(ValueError, match=r"a name of its own, other than har-garch, .*; got garch"):
         run(task, functions={"garch": forecaster})
+
+
+def test_a_network_of_the_user_is_a_row(task: Task) -> None:
+    board = run(task, models={"own": Levels, "lstm": "har-lstm"}, without=["autoarima", "autoets", "theta"])
+    sources = {entry.name: entry.source for entry in board.entries}
+    assert (sources["own"], sources["lstm"]) == ("model", "model")
+    assert np.isfinite(board.mean_skill("own"))
+    assert board.mean_skill("lstm") != board.mean_skill(board.default)
+    with pytest.raises(ValueError, match="every model must have a name of its own"):
+        run(task, models={"har-garch": Levels})
+
+
+class Levels(nn.Module):
+    """The same quantiles whatever the prices."""
+
+    def __init__(self, assets: int, horizons: tuple[int, ...], levels: tuple[float, ...]) -> None:
+        super().__init__()
+        self.quantiles = nn.Parameter(torch.zeros(len(horizons), assets, len(levels)))
+
+    def forward(self, prices: Tensor) -> Tensor:
+        return 0.1 * self.quantiles.expand(len(prices), -1, -1, -1)
 
 
 def test_run_rejects_an_unknown_model_to_leave_out(task: Task) -> None:

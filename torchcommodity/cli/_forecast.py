@@ -29,7 +29,9 @@ class Test(NamedTuple):
 @with_bundles
 def forecast(
     *,
+    model: options.Model = None,
     prices: Prices,
+    config: options.Config = None,
     forecast: options.ForecastOptions,
     drop_unusable: options.DropUnusable = False,
     out: options.OutFolder = Path("out"),
@@ -59,17 +61,17 @@ def forecast(
 
     options.check_available(device)
     screen, panel, signed = output.console(quiet), prices.read(), forecast.signed_symbols
-    config = options.read_settings(panel, forecast=forecast, device=device)
+    settings = options.read_settings(panel, model, config, forecast, device=device)
     check_output_folder(out, FILES)
     output.print_reading(screen, panel)
     if drop_unusable:
-        panel = options.drop_unusable(panel, config, screen, signed)
+        panel = options.drop_unusable(panel, settings, screen, signed)
     source = covariates.read()
     with output.progress_bar(screen, "Fitting") as progress:
-        forecaster, cached = cached_fit(panel, config, covariates=source, signed=signed, seed=seed, progress=progress)
-    forecaster = forecaster.to(config.train.device)
+        forecaster, cached = cached_fit(panel, settings, covariates=source, signed=signed, seed=seed, progress=progress)
+    forecaster = forecaster.to(settings.train.device)
     output.print_line(screen, f"{forecaster.record.note}{' (from the cache)' if cached else ''}.")
-    test = _test(screen, panel, config, source, signed, seed)
+    test = _test(screen, panel, settings, source, signed, seed)
     run = RunRecord(
         utc_now(), output.command_line(), prices.data, data_hash(panel), seed, package_versions(), panel.credits()
     )

@@ -48,6 +48,14 @@ Functions = Annotated[
         help="Function (panel, horizons, levels), called once per origin, or a pretrained model; may be repeated",
     ),
 ]
+Models = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--model",
+        metavar="NAME=PACKAGE.MODULE:NETWORK",
+        help="Network of your own, or a name of fit --list, to fit and test as the default model; may be repeated",
+    ),
+]
 Unit = Annotated[
     Literal["price", "log_return"] | None,
     typer.Option("--unit", help="What the files of quantiles hold; default: price"),
@@ -74,6 +82,7 @@ LastYear = Annotated[int | None, typer.Option("--last-year", help="Last test yea
 def scoreboard(
     *,
     quantiles: Files = None,
+    model: Models = None,
     function: Functions = None,
     track: Track = None,
     unit: Unit = None,
@@ -94,8 +103,8 @@ def scoreboard(
     """Score any forecaster by the fixed protocol.
 
     The same prices, origins, horizons, reference and tests for every model: the default model, its baselines,
-    statsforecast where it is installed, and yours, as a function or a file of quantiles. Writes scoreboard.html, .csv,
-    .json and .md.
+    statsforecast where it is installed, and yours, as a network, a function or a file of quantiles. Writes
+    scoreboard.html, .csv, .json and .md.
     """
     from torchcommodity.data import frame_to_csv, read_quantiles, utc_now
     from torchcommodity.forecast import data_hash
@@ -137,8 +146,17 @@ def scoreboard(
     omitted = parse_names(without, "--without") if without else []
     paths = _named(function, lambda path: path.rpartition(":")[2])
     functions = {name: _function(path) for name, path in paths.items()}
+    models = _named(model, lambda path: path.rpartition(":")[2])
     with output.progress_bar(screen, "Scoreboard") as progress:
-        board = run(task, functions=functions, tables=tables, without=omitted, device=device, progress=progress)
+        board = run(
+            task,
+            functions=functions,
+            tables=tables,
+            models=models,
+            without=omitted,
+            device=device,
+            progress=progress,
+        )
     panel, versions = task.panel, package_versions("statsforecast")
     source = data or f"track {task.track}"
     record = RunRecord(utc_now(), output.command_line(), source, data_hash(panel), 0, versions, panel.credits())

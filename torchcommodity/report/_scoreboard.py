@@ -23,6 +23,7 @@ SOURCES = {
     "reference": "reference",
     "default": "default of the package",
     "baseline": "baseline of the package",
+    "model": "model, fitted here",
     "function": "function, run here",
     "file": "file of quantiles",
 }

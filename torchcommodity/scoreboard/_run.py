@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.data import QuantileTable, calendar_years, read_quantiles
-from torchcommodity.forecast import PretrainedModel, backtest, statistical
+from torchcommodity.forecast import Backtest, PretrainedModel, backtest, statistical
 from torchcommodity.forecast import baselines as default_baselines
 from torchcommodity.models import HarConfig, scale_inputs
 from torchcommodity.scoreboard._forecasts import ForecastFunction, align_quantiles, call_function
@@ -27,6 +27,7 @@ def run(
     *,
     functions: Mapping[str, ForecastFunction | PretrainedModel] | None = None,
     tables: Mapping[str, Any] | None = None,
+    models: Mapping[str, Any] | None = None,
     baselines: Mapping[str, Baseline] | None = None,
     without: Collection[str] = (),
     device: str = "cpu",
@@ -44,10 +45,12 @@ def run(
         functions: forecasters or pretrained models by name, each called once per origin with the prices up to it; see
             `call_function`.
         tables: quantiles by name: a file, a frame or a `QuantileTable`; see `data.read_quantiles`.
+        models: what `forecast.fit(model=...)` takes, by name: a network of your own, its import path or a name of
+            `models.MODELS`, which is fitted and forecasts as the default model does.
         baselines: baselines of `training` by name, called once per test year with the prices up to its end, and checked
             for look-ahead on the first one.
         without: models of `statsforecast` to leave out; AutoARIMA takes half an hour of the monthly track.
-        device: of the default model; baselines run on the CPU, functions where they like.
+        device: of the default model and `models`; baselines run on the CPU, functions where they like.
         progress: called as progress(done, total, description).
 
     Raises:
@@ -66,8 +69,8 @@ def run(
         >>> board.score("constant", 21).n
         47
     """
-    functions, tables, extra = functions or {}, tables or {}, baselines or {}
-    library, names = default_baselines(task.panel.frequency), [*functions, *tables, *extra]
+    functions, tables, models, extra = functions or {}, tables or {}, models or {}, baselines or {}
+    library, names = default_baselines(task.panel.frequency), [*functions, *tables, *models, *extra]
     reserved = [HAR_GARCH, *library, *STATISTICAL]
     if clashes := [name for name in names if name in reserved or names.count(name) > 1]:
         raise ValueError(
@@ -88,20 +91,28 @@ def run(
         inputs = scale_inputs(model_inputs(task.panel, har.horizons[-1]).before(stop), task.scale)
         for name, baseline in extra.items():
             check_look_ahead(name, baseline, inputs, start, har)
-    models = {**library, **{name: statistical(name, rows=task.rows) for name in available}, **extra}
-    label = "models of the package"
+    references = {**library, **{name: statistical(name, rows=task.rows) for name in available}, **extra}
     config = FitConfig.for_frequency(task.panel.frequency)
     config = replace(config, train=replace(config.train, device=device))
-    result = backtest(
-        task.panel, config, first_year=task.first_year, baselines=models, progress=_label_progress(progress, label)
-    )
+
+    def walk_forward(label: str, baselines: Mapping[str, Baseline], model: Any = None) -> Backtest:
+        shown = _label_progress(progress, label)
+        return backtest(
+            task.panel, config, model=model, first_year=task.first_year, baselines=baselines, progress=shown
+        )
+
+    result = walk_forward("models of the package", references)
     origins = torch.from_numpy(task.rows - (len(task.panel) - len(result.origins)))
     forecasts |= {name: quantiles[origins] for name, quantiles in result.quantiles.items()}
+    for name, model in models.items():
+        own = walk_forward(name, {}, model)
+        forecasts[name] = own.quantiles[own.model][origins]
     missing = {name: "left out" if name in without else NOT_INSTALLED for name in STATISTICAL if name not in available}
     entries = [
         Entry(result.model, "default"),
         *(Entry(name, "reference" if name == REFERENCE else "baseline") for name in library),
         *(Entry(name, "baseline", missing.get(name, "")) for name in STATISTICAL),
+        *(Entry(name, "model") for name in models),
         *(Entry(name, "function") for name in (*functions, *extra)),
         *(Entry(name, "file") for name in tables),
     ]

@@ -22,7 +22,7 @@ MIN_BLOCKS = 20  # of a model confidence set: its bootstrap of few blocks finds 
 DIGITS = 12  # decimals of losses that are compared
 INTERVALS = ((0.25, 0.75), (0.10, 0.90), (0.05, 0.95))  # 50, 80 and 90 %
 
-EntrySource = Literal["reference", "default", "baseline", "function", "file"]
+EntrySource = Literal["reference", "default", "baseline", "model", "function", "file"]
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class Entry:
 
     Args:
         name: of the model.
-        source: "reference", "default" (the package's model), "baseline" of the package, "function" that was run here,
-            or "file" of quantiles, of which nobody can check when they were made.
+        source: "reference", "default" (the package's model), "baseline" of the package, "model" that was fitted here,
+            "function" that was run here, or "file" of quantiles, of which nobody can check when they were made.
         note: why there are no scores, in words; or "".
     """
 
