@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from typer.testing import Result
 
-from torchcommodity.data import embedded, read
-from torchcommodity.forecast import Forecaster
+from torchcommodity.data import embedded, frame_to_csv, read
+from torchcommodity.forecast import Forecaster, fit
 
 Run = Callable[..., Result]
 Error = Callable[[Result], str]
@@ -32,6 +32,16 @@ def test_predict_writes_the_forecast_of_the_library(run: Run, fitted: Path, newe
     expected = Forecaster.load(fitted).predict(read(newer)).to_pandas()
     assert list(table.columns) == COLUMNS
     pd.testing.assert_frame_equal(table, expected, check_dtype=False)
+
+
+def test_predict_reads_a_symbol_that_the_embedded_prices_have_by_name_only(run: Run, tmp_path: Path) -> None:
+    propane = embedded(["PROPANE_MB"])
+    forecaster = fit(propane.between("2019-01-01", "2022-12-31"))
+    forecaster.save(tmp_path / "propane.safetensors")
+    run("predict", tmp_path / "propane.safetensors", "--out", tmp_path / "quantiles.csv")
+    assert (tmp_path / "quantiles.csv").read_text() == frame_to_csv(forecaster.predict(propane).to_pandas())
+    with pytest.raises(ValueError, match=r"without PROPANE_MB, a reference there: read it by name"):
+        forecaster.predict(embedded())
 
 
 @pytest.mark.parametrize("command", ["predict", "simulate", "risk"])

@@ -13,6 +13,7 @@ from torchcommodity.cli._covariates import CovariateOptions, print_checks
 from torchcommodity.cli._options import Quiet
 from torchcommodity.cli._parse import parse_names, reject_unless
 from torchcommodity.cli._prices import (
+    EMBEDDED,
     SOURCES,
     AsOf,
     Publisher,
@@ -284,9 +285,9 @@ def sources(
     if source is not None:
         _print_sources(screen, source, read_prices(source))
         return
-    for name in ("embedded", "monthly"):
+    for name in EMBEDDED:
         default = read(name).symbols
-        everything = embedded_symbols("monthly" if name == "monthly" else "daily")
+        everything = embedded_symbols(EMBEDDED[name])
         by_name = [symbol for symbol in everything if symbol not in default]
         _print_sources(screen, name, read(name, everything))
         output.print_line(screen, f"Read only by name, with --symbols: {', '.join(by_name)}")

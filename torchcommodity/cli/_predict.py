@@ -28,7 +28,7 @@ def predict(
     screen = output.console(quiet)
     output.check_file(out)
     forecaster = options.load_model(model, network, device)
-    panel = prices.read()
+    panel = prices.read(forecaster.symbols)
     output.print_read_as(screen, panel)
     own = [f for f in panel.findings if f.symbol in ("", *forecaster.symbols) and f.kind != "signed prices"]
     output.print_findings(screen, own)  # the form of a price is the model's, which its forecast says

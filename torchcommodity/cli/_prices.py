@@ -2,9 +2,10 @@
 
 import glob
 import os
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -14,6 +15,7 @@ from torchcommodity.cli._parse import parse_calendar, parse_contracts, parse_nam
 if TYPE_CHECKING:
     from torchcommodity.data import Panel
 
+EMBEDDED: dict[str, Literal["daily", "monthly"]] = {"embedded": "daily", "monthly": "monthly"}
 SOURCES = (
     "embedded, monthly, auto, store:NAME, fred:ID,ID, eia:ID,ID, a file, FILE:TABLE, s3://BUCKET/NAME or sql:QUERY"
 )
@@ -275,11 +277,11 @@ class NewPrices:
     spread: Spreads = None
     source_options: SourceOptions = DETECTED
 
-    def read(self, symbols: str | None = None) -> "Panel":
-        """The panel of these options."""
-        return read_prices(
+    def read(self, symbols: Iterable[str] = ()) -> "Panel":
+        """The panel of these options, with those of a model's symbols that the embedded prices have by name only."""
+        panel = read_prices(
             self.data,
-            symbols,
+            None,
             self.contracts,
             self.curve,
             references=self.references,
@@ -287,6 +289,13 @@ class NewPrices:
             spreads=self.spread,
             options=self.source_options,
         )
+        if self.data not in EMBEDDED:
+            return panel
+        from torchcommodity.data import embedded_symbols, read
+
+        known = embedded_symbols(EMBEDDED[self.data])
+        by_name = [symbol for symbol in symbols if symbol in known and symbol not in panel.symbols]
+        return panel.join(read(self.data, by_name)) if by_name else panel
 
 
 def read_prices(

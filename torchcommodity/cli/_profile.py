@@ -127,8 +127,7 @@ def _fitted_model(
     forecaster = options.load_fitted(path, network)
     with operation("profile"):
         check_no_extra_terms(forecaster.model.har.config, "profile a forecaster fitted without them")
-    symbols = None if forecaster.references else ",".join(forecaster.symbols)
-    panel = forecaster.align_panel(prices.read(symbols))
+    panel = forecaster.align_panel(prices.read(forecaster.symbols))
     inputs = model_inputs(
         panel, forecaster.horizons[-1], references=forecaster.references, bars=forecaster.model.har.config.bars
     )

@@ -64,7 +64,7 @@ def risk(
     screen = output.console(quiet)
     output.check_file(out)
     forecaster = options.load_fitted(model, network, device)
-    panel = prices.read()
+    panel = prices.read(forecaster.symbols)
     output.print_read_as(screen, panel)
     source = covariates.read()
     forecast = forecaster.predict(panel, source)

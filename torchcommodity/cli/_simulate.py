@@ -44,7 +44,7 @@ def simulate(
     screen = output.console(quiet)
     output.check_file(out)
     forecaster = options.load_fitted(model, network, device)
-    panel = prices.read()
+    panel = prices.read(forecaster.symbols)
     output.print_read_as(screen, panel)
     simulation = forecaster.simulate(panel, paths, covariates=covariates.read(), horizon=horizon, seed=seed)
     output.print_findings(screen, simulation.forecast.findings)

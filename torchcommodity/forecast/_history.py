@@ -272,9 +272,11 @@ def align_panel(
     """
     name = current_operation()
     if missing := [symbol for symbol in symbols if symbol not in panel.symbols]:
+        others = () if panel.references is None else panel.references.symbols
+        hint = f", a reference there: read it by name (symbols={missing[0]!r})" if missing[0] in others else ""
         raise ValueError(
             f"{name}: prices must have every symbol of the forecaster; got {summarize_names(panel.symbols, 20)} "
-            f"without {summarize_names(missing)}"
+            f"without {summarize_names(missing)}{hint}"
         )
     products = curve_of or (None,) * len(symbols)
     panel = select_prices(panel, symbols, contracts, references, products).drop_empty_rows()
