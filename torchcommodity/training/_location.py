@@ -70,14 +70,17 @@ def fit_location(
     horizons = location.config.horizons
     carried = CarriedPrices(inputs, location.rule.max_age)
     fitted: dict[int, tuple[Tensor, Tensor, Tensor]] = {}  # by symbol: pairs (M, 2), coefficients (H, M), rows (M,)
-    season, expected, related = torch.zeros_like(location.season), torch.zeros_like(target), torch.zeros_like(target)
+    season = torch.zeros_like(location.season)
+    # by symbol first: what is known of one lies side by side
+    variances, targets = variance.T.contiguous(), target.permute(2, 1, 0).contiguous()
+    expected, related = torch.zeros(2, *targets.mT.shape, dtype=target.dtype)  # (N, T, H)
     for group in carried.same_rows(location.assets):
         history = carried.history(group[0])
         alike = moves_alike(location, history, group, target, variance)
         for n, similar in zip(group, alike.unbind(1)):
             own = carried.own_part(history, n)
-            sigma = [(h * variance[own.rows, n]).sqrt() for h in horizons]
-            outcomes = [target[own.rows, i, n] for i in range(len(horizons))]
+            sigma = [(h * variances[n, own.rows]).sqrt() for h in horizons]
+            outcomes = list(targets[n][:, own.rows])
             others = similar.any(0).nonzero()[:, 0]
             blocks = [
                 fit_relations(location, own, n, columns, outcomes, sigma, similar[:, columns])
@@ -86,19 +89,20 @@ def fit_location(
             x, slope, evidence, rows = (torch.cat(parts, 1) for parts in zip(*blocks))
             weights = shrunk_coefficients(slope, evidence)
             m = torch.stack([x @ w for w in weights], 1)  # (W, H), each horizon with the bits that it has alone
-            related[own.rows, :, n] = m
+            related[n, own.rows] = m
             if inputs.days is not None:
                 waves = seasonal_waves(inputs.days[own.rows].to(variance))
                 for i, (y, s, h) in enumerate(zip(outcomes, sigma, horizons)):
                     season[i, n] = fit_season(waves, y - m[:, i], s, h, location.rule.min_rows)
                     m[:, i] += waves @ season[i, n]
-            expected[own.rows, :, n] = m
+            expected[n, own.rows] = m
             nonzero = (weights != 0).any(0)
             pairs = torch.stack([torch.full_like(others, n), others], 1)
             fitted[n] = pairs[nonzero], weights[:, nonzero], rows.amax(0)[nonzero]
     pairs_of, coefficients_of, rows_of = zip(*(fitted[n] for n in range(location.assets)))
     location.set_pairs(torch.cat(pairs_of), torch.cat(coefficients_of, 1), torch.cat(rows_of))
     location.season.copy_(season)
+    expected, related = expected.permute(1, 2, 0), related.permute(1, 2, 0)
     expected = location.limit(expected, variance)
     if location.momentum is not None:
         prices, related = inputs.prices[None], location.limit(related, variance)
@@ -211,7 +215,7 @@ def moves_alike(
             then = slice(now.start + h, now.stop + h)
             c = history.others[then] - history.others[now]
             unknown = c.isnan()
-            c, known = c.masked_fill_(unknown, 0.0), torch.where(unknown, 0.0, 1.0).to(c)
+            c, known = c.masked_fill_(unknown, 0.0), unknown.logical_not().to(c)
             for total, x, moves in zip(sums, of_symbols, (c, c.square(), known, known)):
                 total.addmm_(x[now].T, moves)
         yc, cc, yy, rows = sums
@@ -242,7 +246,7 @@ def fit_relations(
     ratio = own.others[:, n : n + 1] - own.others.index_select(1, others)
     x = ratio.sub_(ewm_mean(ratio, halflife=rule.halflife, min_periods=rule.min_values, ignore_na=True))
     unknown = x.isnan()
-    x, known = x.masked_fill_(unknown, 0.0), torch.where(unknown, 0.0, 1.0).to(x)
+    x, known = x.masked_fill_(unknown, 0.0), unknown.logical_not().to(x)
     x_squares, parts = x.square(), []
     apart = x_squares.mean(0) > ROUNDING**2  # not the same price in another unit
     for h, outcome, sigma, similar in zip(location.config.horizons, outcomes, sigmas, alike):
