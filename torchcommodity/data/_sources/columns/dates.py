@@ -14,23 +14,24 @@ from torchcommodity.data._core.prices import Array
 from torchcommodity.data._sources.columns.numbers import Parsed
 
 FIRST_YEAR, LAST_YEAR = 1600, 2200
+BUDDHIST = 543  # years by which the calendar of Thailand is ahead
 EPOCHS = {10: 1, 13: 10**3, 16: 10**6, 19: 10**9}  # digits of a number of seconds, ms, us and ns since 1970
-MONTHS = (  # in the languages of Western European publishers
-    "january januar janvier enero gennaio janeiro januari",
-    "february februar fevrier febrero febbraio fevereiro februari",
-    "march marz maerz mrz mars marzo marco maart mrt",
-    "april avril abril aprile",
-    "may mai mayo maggio maio mei",
-    "june juni juin junio giugno junho",
-    "july juli juillet julio luglio julho",
-    "august aout agosto augustus",
-    "september septembre septiembre settembre setembro",
-    "october oktober octobre octubre ottobre outubro",
-    "november novembre noviembre novembro",
-    "december dezember decembre diciembre dicembre dezembro",
+MONTHS = (  # without accents; of Western Europe, Poland, Russia, Turkey and Indonesia
+    "january januar janvier enero gennaio janeiro januari styczen stycznia январь января ocak",
+    "february februar fevrier febrero febbraio fevereiro februari luty lutego февраль февраля subat",
+    "march marz maerz mrz mars marzo marco maart mrt marzec marca март марта maret",
+    "april avril abril aprile kwiecien kwietnia апрель апреля nisan",
+    "may mai mayo maggio maio mei maj maja маи мая mayıs",
+    "june juni juin junio giugno junho czerwiec czerwca июнь июня haziran",
+    "july juli juillet julio luglio julho lipiec lipca июль июля temmuz",
+    "august aout agosto augustus sierpien sierpnia август августа agustos agustus",
+    "september septembre septiembre settembre setembro wrzesien wrzesnia сентябрь сентября eylul",
+    "october oktober octobre octubre ottobre outubro pazdziernik pazdziernika октябрь октября ekim",
+    "november novembre noviembre novembro listopad listopada ноябрь ноября kasım",
+    "december dezember decembre diciembre dicembre dezembro grudzien grudnia декабрь декабря aralık desember",
 )
 
-_NAME = r"(?P<name>[^\W\d_]{3,10})"
+_NAME = r"(?P<name>[^\W\d_]{3,12})"
 _DAY_NAME = r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,? +)?"
 _TIME = (
     r"(?:(?:T|,? +)(?P<H>[0-9]{1,2}):(?P<M>[0-9]{2})(?::(?P<S>[0-9]{2})(?:[.,][0-9]{1,9})?)?"
@@ -78,11 +79,13 @@ STYLES = (
     _style("2020. 4. 20", r"(?P<y>[0-9]{4})(?P<mark>[-/.]) (?P<m>[0-9]{1,2})(?P=mark) (?P<d>[0-9]{1,2})\.?", ""),
     _style("20200420", r"(?P<y>[12][0-9]{3})(?P<m>[0-9]{2})(?P<d>[0-9]{2})"),
     _style("2020-04", r"(?P<y>[12][0-9]{3})(?:[-/]?(?P<m>0[1-9]|1[0-2])|M(?P<m1>0?[1-9]|1[0-2]))", ""),
-    _style("20.04.2020", r"(?P<d>[0-9]{1,2})\.(?P<m>[0-9]{1,2})\.(?P<y>[0-9]{4}|[0-9]{2})"),
+    _style("20.04.2020", r"(?P<d>[0-9]{1,2})\.(?P<m>[0-9]{1,2})\.(?P<y>[0-9]{4}|[0-9]{2})(?: ?г\.?)?"),
     _style("2020年4月20日", r"(?P<y>[0-9]{4})年(?P<m>[0-9]{1,2})月(?P<d>[0-9]{1,2})日", ""),
     _style("2020년 4월 20일", r"(?P<y>[0-9]{4})년 ?(?P<m>[0-9]{1,2})월 ?(?P<d>[0-9]{1,2})일", ""),
     _style("113/04/20", r"(?P<y>1[0-9]{2})(?P<mark>[-/.])(?P<m>[0-9]{1,2})(?P=mark)(?P<d>[0-9]{1,2})", ""),
-    _style("20/04/2020", r"(?P<a>[0-9]{1,2})(?P<mark>[-/])(?P<b>[0-9]{1,2})(?P=mark)(?P<y>[0-9]{4}|[0-9]{2})"),
+    _style(
+        "20/04/2020", _DAY_NAME + r"(?P<a>[0-9]{1,2})(?P<mark>[-/])(?P<b>[0-9]{1,2})(?P=mark)(?P<y>[0-9]{4}|[0-9]{2})"
+    ),
     _style("20-Apr-2020", _DAY_NAME + r"(?P<d>[0-9]{1,2})\.?[ /-]*" + _NAME + r"\.?,?[ /-]*(?P<y>[0-9]{2}|[0-9]{4})"),
     _style("Apr 20, 2020", _DAY_NAME + _NAME + r"\.? (?P<d>[0-9]{1,2}),? +(?P<y>[0-9]{4})"),
     _style("Apr 2020", _NAME + r"\.?[ -](?P<y>[0-9]{4})", ""),
@@ -228,6 +231,8 @@ def _to_times(texts: Sequence[str], dates: Dates, order: str | None, problems: d
     years = calendar_years(moments)
     for n in np.flatnonzero(~possible | (years < FIRST_YEAR) | (years > LAST_YEAR)).tolist():
         range_words = f"a date from {FIRST_YEAR} to {LAST_YEAR}"
+        if LAST_YEAR < years[n] < LAST_YEAR + BUDDHIST:
+            range_words += f", which of the Buddhist calendar is {BUDDHIST} years earlier"
         words = range_words if possible[n] else "a day of the calendar and a time of day"
         problems[dates.texts[n]] = f"expected {words}; got {dates.texts[n].strip()!r}"
     distinct = dict.fromkeys([*dates.texts, *problems])
@@ -270,8 +275,8 @@ def _moments(parts: Mapping[str, list[str]], order: str | None) -> tuple[Array, 
 def month_number(name: str) -> int | None:
     """1 to 12 for the name of a month or its first letters, at least three; None for other words.
 
-    >>> [month_number(name) for name in ("Jan", "Sept", "Mrz", "août", "jui", "June", "day")]
-    [1, 9, 3, 8, None, 6, None]
+    >>> [month_number(name) for name in ("Jan", "Sept", "Mrz", "août", "jui", "June", "day", "paź", "мая", "Şub")]
+    [1, 9, 3, 8, None, 6, None, 10, 5, 2]
     """
     letters = unicodedata.normalize("NFKD", name.lower())
     plain = "".join(letter for letter in letters if not unicodedata.combining(letter))
