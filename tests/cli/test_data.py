@@ -50,6 +50,12 @@ def test_data_check_shows_when_covariates_were_known(run: Run, error: Error, pri
     document = json.loads(run("data", "check", prices, "--covariates", path, "--lag", "1B", "--json").stdout)
     assert [record["name"] for record in document["covariates"]] == ["BRENT"]
     assert "a column published; got none of them" in error(run("data", "check", prices, "--covariates", path))
+    named = pd.read_csv(path).assign(name="STOCKS", period="2015-01-01").rename(columns={"date": "release"})
+    named.to_csv(path, index=False)
+    options = ("data", "check", prices, "--covariates", path, "--lag", "1B", "--covariates-symbol", "name")
+    assert "got release, period; name it with date= (--covariates-date)" in error(run(*options))
+    result = run(*options, "--covariates-date", "release", "--covariates-column", "BRENT")
+    assert re.search(r"STOCKS +lag 1B +2015-07-02 +\d+ +1 d", result.stdout)
     assert "--lag: expected --covariates SOURCE" in error(run("data", "check", prices, "--lag", "1D"))
     assert "expected level, changes, volatility" in error(run("data", "check", prices, "--transform", "log"))
 

@@ -94,7 +94,7 @@ def test_positions_of_traders_are_no_prices_but_covariates(tmp_path):
     path = write(tmp_path, POSITIONS)
     with pytest.raises(data.DataError, match=r"expected a price column; .*say positions.*data.to_covariates"):
         data.read(path)
-    with pytest.raises(data.DataError, match=r"got text in Market_and_Exchange_Names, .*; name one with column=, "):
+    with pytest.raises(data.DataError, match=r"got text in Market_and_Exchange_Names, .*; name one with column= \(--"):
         data.to_covariates(path, lag="3D")
     positions = data.to_covariates(path, lag="3D", column="Open_Interest_All")
     assert positions.as_of(["2024-01-05", "2024-01-12"]).values.ravel().tolist() == [1605123, 1615123]

@@ -79,6 +79,18 @@ class CovariateOptions:
             help=f"Transform of the covariates: {TRANSFORMS}, or VIX=volatility,USD=changes",
         ),
     ] = None
+    covariates_column: Annotated[
+        str | None,
+        typer.Option("--covariates-column", metavar="NAME", help="Column of their values; default: all of numbers"),
+    ] = None
+    covariates_symbol: Annotated[
+        str | None,
+        typer.Option("--covariates-symbol", metavar="NAME", help="Column of their names; default: symbol, or none"),
+    ] = None
+    covariates_date: Annotated[
+        str | None,
+        typer.Option("--covariates-date", metavar="NAME", help="Column of their dates; default: found by its cells"),
+    ] = None
 
     def read(self) -> "Covariates | None":
         """Read the covariates; None if there are none."""
@@ -93,6 +105,9 @@ class CovariateOptions:
             lag=self.lag,
             known_future=bool(self.known_future),
             transform=parse_transform(self.transform or "level"),  # type: ignore[arg-type]  # checked by the option
+            column=self.covariates_column,
+            symbol=self.covariates_symbol,
+            date=self.covariates_date,
         )
 
 

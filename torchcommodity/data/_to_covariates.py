@@ -120,14 +120,14 @@ def _from_table(table: Table, options: ReadOptions) -> list[Observations]:
     rest = [column for n, column in enumerate(table.columns) if n not in ignored]
     if options.column is not None:
         rest = [table.columns[table.find(options.column, "column", by=key)]]
-    hint = "; name one with column="
+    hint = "; name one with column= (--covariates-column)"
     if not rest or (name is not None and len(rest) > 1):
         expected = "columns of values" if name is None else "one column of values beside the names"
         raise DataError(f"{table.header}: expected dates and {expected}; got {summarize_names(table.names)}{hint}")
     if len(rest) > 1 and (texts := [column.name for column in rest if column.holds_names]):
         raise DataError(
             f"{table.header}: expected columns of numbers; got text in {summarize_names(texts)}{hint}, and the column "
-            f"of the names of several series with symbol={texts[0]!r}"
+            f"of the names of several series with symbol={texts[0]!r} (--covariates-symbol)"
         )
     dates, values = table.days(table.columns[date], options.date_order), table.prices(rest, options.decimal)
     days = None if published is None else first_day(table.times(table.columns[published], options.date_order))
@@ -153,7 +153,8 @@ def _find_date(table: Table, published: int | None, options: ReadOptions) -> int
     if len(by_cells) != 1:
         got = summarize_names(table.names[n] for n in by_cells or range(len(table.names)))
         got = got if by_cells else f"none among {got}"
-        raise DataError(f"{table.header}: expected one column of dates; got {got}; name it with date=")
+        hint = "name it with date= (--covariates-date)"
+        raise DataError(f"{table.header}: expected one column of dates; got {got}; {hint}")
     return by_cells[0]
 
 
