@@ -90,8 +90,8 @@ def test_commands_say_once_that_a_spread_is_signed(run: Run, tmp_path: Path) -> 
     panel.to_pandas().to_csv(prices)
     arguments = ("--data", prices, "--spread", "BASIS=GASOLINE_NYH-GASOLINE_USGC", "--symbols", "BASIS")
     assert run("fit", *arguments, "--out", model).exit_code == 0
-    for command in ("predict", "risk"):
-        result = run(command, model, *arguments[:4])
+    for command, spread in (("predict", arguments[2:4]), ("risk", ())):  # whose legs are those of the file
+        result = run(command, model, *arguments[:2], *spread)
         assert result.exit_code == 0, result.output
         assert result.stdout.count("forecast as asinh(P / S)") == 1
     words = " ".join(result.stdout.split())

@@ -194,12 +194,52 @@ def test_spread_that_is_zero_but_for_rounding_is_zero() -> None:
 def test_spread_merges_the_provenance_of_its_legs() -> None:
     prices = data.embedded(["WTI", "HENRY_HUB"])
     record = spread(prices, "GAS=WTI-HENRY_HUB", factors={"HENRY_HUB": 5.8}).provenance[0]
-    assert record.series == "WTI-HENRY_HUB (WTI RWTC, HENRY_HUB RNGWHHD)"
+    assert record.series == "WTI-5.8*HENRY_HUB (WTI RWTC, HENRY_HUB RNGWHHD)"
     assert all(publisher in record.publisher for publisher in ("U.S. Energy", "Refinitiv"))
     assert record.sha256 == prices.provenance[0].sha256
     unstated = replace(prices, provenance=(prices.provenance[0], replace(prices.provenance[1], publisher="not stated")))
     panel = spread(unstated, "WTI-HENRY_HUB", factors={"HENRY_HUB": 5.8})
     assert not panel.provenance[0].is_stated
+
+
+@pytest.mark.parametrize(
+    ("legs", "name", "unit"),
+    [
+        ("BRENT-WTI", None, None),
+        ({"GASOLINE_NYH": 2, "WTI": -1.5}, "CRACK", "¢/gal"),
+        ("MY CRACK=crack-3-2-1", None, None),
+        ("CL1-CL2", "CALENDAR (near)", None),
+    ],
+)
+def test_restore_spreads_makes_them_of_their_legs(
+    oil: Panel, legs: str | dict[str, float], name: str | None, unit: str | None
+) -> None:
+    futures = with_curve(oil, {"WTI": "CL"})
+    panel = spread(futures, legs, name=name, unit=unit)
+    restored = data.restore_spreads(futures, panel.sources())
+    assert restored.symbols == (*futures.symbols, *panel.symbols)
+    own = restored.select(panel.symbols).drop_empty_rows()
+    assert torch.equal(own.values, panel.values)
+    assert (own.units, own.contracts, own.provenance) == (panel.units, panel.contracts, panel.provenance)
+    assert (own.curve is None) == (panel.curve is None)
+    assert data.restore_spreads(restored, panel.sources()) is restored
+
+
+def test_restore_spreads_refuses_other_units_and_missing_legs(oil: Panel) -> None:
+    sources = spread(oil, "BRENT-WTI", name="S").sources()
+    with pytest.raises(DataError, match="prices must have 'S', or the legs of this spread, BRENT-WTI; unknown symbol"):
+        data.restore_spreads(oil.select(["WTI", "GASOLINE_NYH"]), sources)
+    with pytest.raises(DataError, match="this spread, BRENT-WTI; expected legs with units, as in the fit"):
+        data.restore_spreads(data.to_panel(oil.to_pandas()), sources)
+    plain = spread(oil.to_pandas(), "BRENT-WTI").sources()
+    with pytest.raises(DataError, match="this spread, BRENT-WTI; expected legs without units, as in the fit"):
+        data.restore_spreads(oil, plain)
+
+
+def test_restore_spreads_leaves_what_is_no_spread_of_the_table(oil: Panel) -> None:
+    with_factors = spread(oil, "BRENT-WTI", name="S", factors={"WTI": 0.9}).sources()
+    for sources in (with_factors, oil.select(["BRENT"]).sources(), [{"symbol": "S"}]):
+        assert data.restore_spreads(oil.select(["WTI"]), sources).symbols == ("WTI",)
 
 
 def test_spread_of_generated_prices_is_generated(oil: Panel) -> None:

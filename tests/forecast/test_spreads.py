@@ -61,6 +61,20 @@ def test_step_of_a_spread_has_the_bits_of_predict(spread: Panel, network: bool) 
     assert torch.equal(live.prices, model.predict(spread.between("2013-01-01", "2018-12-28")).prices)
 
 
+def test_forecaster_makes_its_spread_of_the_legs(forecaster: Forecaster, spread: Panel) -> None:
+    legs = data.embedded(["BRENT", "WTI"])
+    now, before = legs.between("2010-01-01", "2018-12-31"), legs.between("2010-01-01", "2018-12-20")
+    expected = forecaster.predict(spread)
+    result = forecaster.predict(now)
+    assert (result.symbols, result.units) == (expected.symbols, expected.units)
+    assert torch.equal(result.prices, expected.prices)
+    _, live = forecaster.step(forecaster.start(before), legs.between("2018-12-21", "2018-12-31"))
+    assert torch.equal(live.prices, expected.prices)
+    assert torch.equal(Artifact.from_forecaster(forecaster).predict(now).prices, expected.prices)
+    with pytest.raises(ValueError, match="predict: prices must have 'SPREAD', or the legs of this spread, BRENT-WTI"):
+        forecaster.predict(now.select(["WTI"]))
+
+
 def test_logs_beside_a_spread_are_nearly_those_of_a_fit_without_it(spread: Panel) -> None:
     oil = data.embedded(["WTI", "HENRY_HUB"]).with_references(None).between("2010-01-01", "2018-12-31")
     mixed, alone = (forecast.fit(panel) for panel in (oil.join(spread), oil))

@@ -1,5 +1,6 @@
 """`spread`: a linear combination of prices as a symbol of its own."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
@@ -32,6 +33,8 @@ from torchcommodity.opkit.arguments import current_operation, operation
 
 ROUNDING = 1e-13  # of the legs together
 YEAR = 252  # rows ahead on which the rolls of legs are compared
+SERIES = "spread "  # start of the series of a spread: "spread BRENT-WTI (BRENT RBRTE, WTI RWTC)"
+_SERIES = re.compile(SERIES + r"(?P<formula>(?:'[^']*'|\"[^\"]*\"|[^'\"(])+) \(.*\)")
 
 
 @operation("spread")
@@ -104,6 +107,42 @@ def spread(
     return replace(result, findings=condense([*result.findings, *inspect(result)]))
 
 
+@operation("restore_spreads")
+def restore_spreads(panel: Panel, sources: Iterable[Mapping[str, str]]) -> Panel:
+    """The panel with the spreads of a fit that it lacks, made of their legs again; as it is where it has them.
+
+    Args:
+        panel: prices with the legs among its symbols or references.
+        sources: of the training prices, as in `Panel.sources`; the series of a spread is its formula.
+
+    Raises:
+        DataError: the panel has neither a spread nor all of its legs, or has units and the fit had none, or the reverse.
+
+    >>> from torchcommodity import data
+    >>> oil = data.embedded(["BRENT", "WTI"])
+    >>> restore_spreads(oil, data.spread(oil, "BRENT-WTI").sources()).symbols
+    ('BRENT', 'WTI', 'BRENT-WTI')
+    """
+    for source in sources:
+        symbol, unit, series = (source.get(key, "") for key in ("symbol", "unit", "series"))  # of a file
+        match = _SERIES.fullmatch(series)
+        if match is None or symbol in panel.symbols:
+            continue
+        formula = match["formula"]
+        try:
+            restored = spread(panel, formula, name=symbol)
+            if bool(unit) != bool(restored.units[0]):
+                raise DataError(f"expected legs {'with' if unit else 'without'} units, as in the fit")
+            if unit != restored.units[0]:
+                restored = spread(panel, formula, name=symbol, unit=unit)
+        except DataError as error:
+            name = current_operation()
+            rule = f"prices must have {symbol!r}, or the legs of this spread, {formula}"
+            raise DataError(f"{name}: {rule}; {str(error).removeprefix(f'{name}: ')}") from None
+        panel = panel.join(restored)
+    return panel
+
+
 def _formula(legs: object) -> SpreadFormula:
     if isinstance(legs, str):
         return parse_spread(legs)
@@ -157,7 +196,10 @@ def _combination(
     terms = values * weights
     total = terms.sum(1, keepdim=True)  # the rest of prices that are equal but for rounding is zero
     total = total.masked_fill(total.abs() <= ROUNDING * terms.abs().sum(1, keepdim=True), 0.0)
-    series = format_formula({leg.symbol: leg.weight for leg in legs})
+    text = format_formula({leg.symbol: leg.weight * factors.get(leg.symbol, 1.0) for leg in legs})
+    names = [key for key, one in USUAL_SPREADS.items() if one is usual]
+    # with factors of the user's the formula alone does not make the spread again
+    series = text if factors else f"{SERIES}{''.join(names) or text}"
     return Panel(
         MetadataTensor(total),
         part.dates,
@@ -194,7 +236,7 @@ def _calendar_spread(pool: Panel, formula: SpreadFormula, name: str, unit: str |
         part.dates,
         (name,),
         (unit or own_unit,),
-        (_merge_provenance(part, f"{root}{near}-{root}{far}"),),
+        (_merge_provenance(part, f"{SERIES}{root}{near}-{root}{far}"),),
         contracts=(code,),
         curve=MetadataTensor(curve[:, None]),
         findings=tuple(replace(finding, symbol=name) for finding in part.findings if finding.kind == "curve ended"),
@@ -292,13 +334,13 @@ def _merge_provenance(part: Panel, series: str) -> Provenance:
 
     publisher = texts("publisher") if all(record.is_stated for record in part.provenance) else NOT_STATED
     is_real = not any(map(is_generated, part.symbols, part.provenance))
-    own = [f"{symbol} {record.series}" for symbol, record in zip(part.symbols, part.provenance) if record.series]
+    own = [f"{symbol} {record.series}".strip() for symbol, record in zip(part.symbols, part.provenance)]
     return Provenance(
         publisher if is_real else SYNTHETIC,
         texts("location"),
         texts("license"),
         max(record.retrieved for record in part.provenance),
         texts("sha256"),
-        f"{series} ({', '.join(own)})" if own else series,
+        f"{series} ({', '.join(own)})",
         texts("credit"),
     )

@@ -14,7 +14,7 @@ from torch import Tensor
 
 import torchcommodity
 from torchcommodity._choices import ArtifactFormat
-from torchcommodity.data import Frequency, Panel, PriceStatistics, bar_columns
+from torchcommodity.data import Frequency, Panel, PriceStatistics, bar_columns, restore_spreads
 from torchcommodity.export._columns import ColumnLayout
 from torchcommodity.export._export_program import close_names
 from torchcommodity.export._location import LocationRecord
@@ -110,7 +110,11 @@ class Metadata:
         return ColumnLayout.of(self.symbols, self.references, products, self.closes, self.ranges, has_bars)
 
     def align_panel(self, panel: Panel) -> Panel:
-        """Select the symbols and references of the artifact from a panel; see `forecast.align_panel`."""
+        """Select the symbols and references of the artifact from a panel; see `forecast.align_panel`.
+
+        Spreads that the panel lacks are made of their legs, see `data.restore_spreads`.
+        """
+        panel = restore_spreads(panel, self.provenance)
         fitted = self.symbols, self.contracts, self.frequency, self.references, self.curve_of
         return align_panel(panel, *fitted)
 

@@ -22,6 +22,7 @@ from torchcommodity.data import (
     add_references,
     compare_with_training,
     horizon_rows,
+    restore_spreads,
     row_calendar,
     summarize_names,
     to_panel,
@@ -336,7 +337,7 @@ class Forecaster:
         """
         forecaster = self.to("cpu")
         before = unpack_state(state, forecaster.checksum, self.symbols, self.contracts, self.references, self.curve_of)
-        new_rows = add_references(to_panel(prices), references)
+        new_rows = restore_spreads(add_references(to_panel(prices), references), self.sources)
         new_rows = select_prices(new_rows, self.symbols, self.contracts, self.references, self.curve_of)
         new_rows = self._with_curve(new_rows, curve)
         panel, first = forecaster.align_panel(append_rows(before.panel, new_rows)), len(before.panel)
@@ -402,7 +403,11 @@ class Forecaster:
         return hashlib.sha256(self.to_bytes()).hexdigest()
 
     def align_panel(self, panel: Panel) -> Panel:
-        """Select the forecaster's symbols from a panel, in its order and with its contracts; see `align_panel`."""
+        """Select the forecaster's symbols from a panel, in its order and with its contracts; see `align_panel`.
+
+        Spreads that the panel lacks are made of their legs, see `data.restore_spreads`.
+        """
+        panel = restore_spreads(panel, self.sources)
         return align_panel(panel, self.symbols, self.contracts, self.frequency, self.references, self.curve_of)
 
     def _panel(self, prices: Any, references: Any, curve: Any) -> Panel:
