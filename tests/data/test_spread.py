@@ -194,7 +194,7 @@ def test_spread_that_is_zero_but_for_rounding_is_zero() -> None:
 def test_spread_merges_the_provenance_of_its_legs() -> None:
     prices = data.embedded(["WTI", "HENRY_HUB"])
     record = spread(prices, "GAS=WTI-HENRY_HUB", factors={"HENRY_HUB": 5.8}).provenance[0]
-    assert record.series == "WTI-5.8*HENRY_HUB (WTI RWTC, HENRY_HUB RNGWHHD)"
+    assert record.series == "spread, with factors: WTI-5.8*HENRY_HUB (WTI RWTC, HENRY_HUB RNGWHHD)"
     assert all(publisher in record.publisher for publisher in ("U.S. Energy", "Refinitiv"))
     assert record.sha256 == prices.provenance[0].sha256
     unstated = replace(prices, provenance=(prices.provenance[0], replace(prices.provenance[1], publisher="not stated")))

@@ -13,6 +13,8 @@ from torchcommodity.data import Panel
 from torchcommodity.export import Artifact
 from torchcommodity.forecast import Backtest, Forecaster
 from torchcommodity.models import HarLstmConfig
+from torchcommodity.report._markup import plain_text
+from torchcommodity.report._section_outlook import outlook_section
 from torchcommodity.training import FitConfig, TrainConfig
 
 
@@ -207,6 +209,20 @@ def test_portfolios_and_scenarios_refuse_spreads_in_words(spread: Panel) -> None
         portfolio.backtest(spread, costs=[0.0])
     with pytest.raises(ValueError, match=r"a scenario of returns needs returns, .*; got SPREAD: use the legs"):
         scenarios.fit_scenarios(spread)
+
+
+def test_outlook_of_a_spread_has_changes_in_price_units_and_its_own_name(forecaster: Forecaster, spread: Panel) -> None:
+    latest, previous = forecaster.predict(spread), forecast.previous_forecast(forecaster, spread)
+    assert previous is not None
+    (row,) = forecast.outlook(latest, previous).rows
+    assert row.signed
+    changes = [one.median_change for one in row.ranges]
+    assert changes == pytest.approx((latest.prices[:, 0, 9] - previous.prices[:, 0, 9]).tolist())
+    section = plain_text(outlook_section(forecast.outlook(latest, previous)))
+    assert f", {changes[0]:+.{row.decimals}f}".replace("-", "\u2212") in section
+    assert "of a price that may be negative, the median's is in its unit" in section
+    futures = replace(latest, history=spread.with_contracts({"SPREAD": "CL"}))
+    assert forecast.outlook(futures).rows[0].name == "SPREAD"  # not that of its contract
 
 
 def test_losses_of_a_spread_are_in_price_units(backtest: Backtest, forecaster: Forecaster, spread: Panel) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from embedded_spreads import brent_wti
 
 from torchcommodity.data import Panel, embedded
 from torchcommodity.forecast import BacktestSummary, fit, previous_forecast
@@ -112,6 +113,24 @@ def test_range_on_a_day_equals_the_forecast_at_a_horizon(page: Page) -> None:
     day = page.locator("#forecast-0 thead th .small").nth(2).inner_text()
     page.locator("#forecast-0 input[type=date]").fill(day)
     expect(page.locator("#forecast-0 output")).to_contain_text(f"80 % range {shown}, median ")
+
+
+def test_range_on_a_day_of_a_spread_may_be_below_zero(browser: Any, tmp_path: Path) -> None:
+    panel = brent_wti("2012-01-01", "2015-12-31")
+    forecaster = fit(panel)
+    run = RunRecord("2024-01-02T03:04:05Z", "torchcommodity forecast", "embedded", "0" * 64, 0, package_versions())
+    (path := tmp_path / "spread.html").write_text(
+        to_html(ReportData(panel, forecaster.predict(panel), forecaster.record, run, None, "no test"))
+    )
+    page = browser.new_page(viewport=DESKTOP)
+    page.goto(path.as_uri())
+    page.wait_for_selector("html[data-charts]", timeout=60_000, state="attached")
+    low, high = page.locator("#outlook td .range").nth(2).inner_text().split(" to ")
+    assert low.startswith("\u2212")
+    page.locator("#forecast-0 input[type=date]").fill(page.locator("#forecast-0 thead th .small").nth(2).inner_text())
+    shown = page.locator("#forecast-0 output").inner_text().replace("-", "\u2212")
+    assert f"80 % range {low} to {high}, median " in shown
+    page.close()
 
 
 def test_commodity_can_be_chosen_by_keyboard_and_by_link(page: Page) -> None:

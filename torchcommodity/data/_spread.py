@@ -116,7 +116,7 @@ def restore_spreads(panel: Panel, sources: Iterable[Mapping[str, str]]) -> Panel
         sources: of the training prices, as in `Panel.sources`; the series of a spread is its formula.
 
     Raises:
-        DataError: the panel has neither a spread nor all of its legs, or has units and the fit had none, or the reverse.
+        DataError: the panel lacks a spread and one of its legs, or has units where the fit had none, or the reverse.
 
     >>> from torchcommodity import data
     >>> oil = data.embedded(["BRENT", "WTI"])
@@ -199,7 +199,7 @@ def _combination(
     text = format_formula({leg.symbol: leg.weight * factors.get(leg.symbol, 1.0) for leg in legs})
     names = [key for key, one in USUAL_SPREADS.items() if one is usual]
     # with factors of the user's the formula alone does not make the spread again
-    series = text if factors else f"{SERIES}{''.join(names) or text}"
+    series = f"spread, with factors: {text}" if factors else f"{SERIES}{''.join(names) or text}"
     return Panel(
         MetadataTensor(total),
         part.dates,

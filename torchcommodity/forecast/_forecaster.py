@@ -403,10 +403,7 @@ class Forecaster:
         return hashlib.sha256(self.to_bytes()).hexdigest()
 
     def align_panel(self, panel: Panel) -> Panel:
-        """Select the forecaster's symbols from a panel, in its order and with its contracts; see `align_panel`.
-
-        Spreads that the panel lacks are made of their legs, see `data.restore_spreads`.
-        """
+        """Select the forecaster's symbols, see `align_panel`; spreads that the panel lacks are made of their legs."""
         panel = restore_spreads(panel, self.sources)
         return align_panel(panel, self.symbols, self.contracts, self.frequency, self.references, self.curve_of)
 

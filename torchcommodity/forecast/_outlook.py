@@ -33,7 +33,8 @@ class OutlookRange:
         name: the horizon in words, such as "3 months".
         date: target date, on the calendar of the product's exchange.
         low, median, high: prices.
-        median_change: relative change of the median since the previous forecast, such as 0.01; None without one.
+        median_change: relative change of the median since the previous forecast, such as 0.01, or the change itself of
+            a price that may be negative; None without a previous forecast.
         width_change: relative change of `high - low` since the previous forecast.
         coverage: of this interval in past forecasts, or None.
     """
@@ -66,6 +67,7 @@ class OutlookRow:
         age_days: days from that date to today.
         age_trading_days: the same in trading days of the product's exchange.
         stale: whether the price is older than `STALE_DAYS` of its frequency.
+        signed: whether the price may be negative, so that no share of it tells a change or a loss.
         quoted_decimals: decimals in which the prices are quoted.
         decimals: decimals for prices of the forecast.
         previous_date: last price of the previous forecast; `last_date` if no price has come since. None without one.
@@ -84,6 +86,7 @@ class OutlookRow:
     age_days: int
     age_trading_days: int
     stale: bool
+    signed: bool
     quoted_decimals: int
     decimals: int
     previous_date: str | None
@@ -205,6 +208,7 @@ def _row(
         age_days=age,
         age_trading_days=int(np.busday_count(first, end, busdaycal=trading_calendar(code, panel.calendars[n]))),
         stale=age > STALE_DAYS[panel.frequency],
+        signed=symbol in forecast.signed,
         quoted_decimals=quoted,
         decimals=forecast_decimals(last, quoted),
         previous_date=None if previous is None else str(previous.origins[n]),
@@ -220,7 +224,9 @@ def _range(forecast: Forecast, previous: Forecast | None, i: int, n: int, covera
     median_change = width_change = None
     if previous is not None:
         old_low, old_median, old_high = _prices(previous, i, n)
-        median_change, width_change = _change(median, old_median), _change(high - low, old_high - old_low)
+        is_signed = forecast.symbols[n] in forecast.signed
+        median_change = median - old_median if is_signed else _change(median, old_median)
+        width_change = _change(high - low, old_high - old_low)
     return OutlookRange(
         rows=forecast.horizons[i],
         name=forecast.calendar.name(forecast.horizons[i]),

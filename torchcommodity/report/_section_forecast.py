@@ -49,8 +49,8 @@ def _panel(report: ReportData, row: OutlookRow, n: int, chart: bool) -> Markup:
     origin = f"{f'Last price {last} {row.unit}'.rstrip()} on {row.last_date}."
     if row.last_date != str(forecast.origin):
         origin += (
-            f" The data end on {forecast.origin}, but {row.symbol} has no positive price after {row.last_date}: "
-            "its forecast starts there."
+            f" The data end on {forecast.origin}, but {row.symbol} has no {'' if row.signed else 'positive '}price "
+            f"after {row.last_date}: its forecast starts there."
         )
     # a row per level and a column per horizon, which a phone can show without scrolling
     columns = ["Quantile", *(join([item.name, " ", element("span", item.date, class_="small")]) for item in row.ranges)]

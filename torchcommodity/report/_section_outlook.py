@@ -60,11 +60,12 @@ def stale_note(outlook: Outlook) -> str:
 def _reading(outlook: Outlook) -> str:
     """How to read a cell of the table."""
     text = f"In {outlook.interval_name} of cases the price is expected inside the range." if outlook.interval else ""
-    ranges = [item for row in outlook.rows for item in row.ranges]
+    ranges, any_signed = [item for row in outlook.rows for item in row.ranges], any(row.signed for row in outlook.rows)
     if any(item.median_change is not None for item in ranges):
         days = {row.previous_date for row in outlook.rows}
         previous = f"the forecast of {max(map(str, days))}" if len(days) == 1 else "the forecast one row earlier"
-        text += f" Signed percentages: change of the median and of the range's width since {previous}."
+        text += f" Signed percentages: change of the median and of the range's width since {previous}"
+        text += "; of a price that may be negative, the median's is in its unit." if any_signed else "."
     if any(item.coverage for item in ranges):
         text += f" Inside: share of past outcomes in their range, target: {outlook.interval_name}; "
         text += "n: number of independent forecasts."
@@ -82,7 +83,9 @@ def _range_cell(row: OutlookRow, item: OutlookRange, target: str) -> Markup:
     elif row.previous_date == row.last_date:
         lines.append(_small(f"median {median}, no new price"))
     else:
-        lines.append(_small(f"median {median}, {format_change(item.median_change)}"))
+        change = format_number(item.median_change, row.decimals)
+        words = f"{'+' * (item.median_change >= 0)}{change}" if row.signed else format_change(item.median_change)
+        lines.append(_small(f"median {median}, {words}"))
         if not math.isnan(item.width_change):
             lines.append(_small(f"width {format_change(item.width_change)}"))
     if item.coverage:

@@ -60,7 +60,9 @@ function rangeOn(figure, day, digits) {
   const time = (text) => Math.sqrt(Math.max(0, Date.parse(text) - Date.parse(low.x[0])));
   const right = Math.max(1, low.x.findIndex((date) => date >= day));
   const weight = (time(day) - time(low.x[right - 1])) / (time(low.x[right]) - time(low.x[right - 1]));
-  const at = (y) => Math.exp((1 - weight) * Math.log(y[right - 1]) + weight * Math.log(y[right]))
+  const isLog = [low, high, median].every((trace) => trace.y.every((price) => price > 0));
+  const [scale, inverse] = isLog ? [Math.log, Math.exp] : [(price) => price, (value) => value];
+  const at = (y) => inverse((1 - weight) * scale(y[right - 1]) + weight * scale(y[right]))
     .toLocaleString("en", {minimumFractionDigits: digits, maximumFractionDigits: digits});
   return `${low.name.replace("interval", "range")} ${at(low.y)} to ${at(high.y)}, median ${at(median.y)}`;
 }

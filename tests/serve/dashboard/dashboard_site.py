@@ -13,7 +13,7 @@ import pytest
 import uvicorn
 from fastapi import FastAPI, Request, Response
 
-from torchcommodity.data import DataError, Panel, Provenance, to_panel
+from torchcommodity.data import DataError, Panel, Provenance, spread, to_panel
 from torchcommodity.export import Artifact, RawPriceForecaster, make_metadata
 from torchcommodity.forecast import fit
 from torchcommodity.serve.dashboard import Dashboard
@@ -105,6 +105,7 @@ def serve_states(panel: Panel) -> Iterator[Site]:
         "markup": complete(make_dashboard(with_markup(panel))),
         "tails": complete(make_dashboard(panel, horizons=["2w", "2m"], levels=[0.01, 0.05, 0.5, 0.95, 0.99])),
         "median": complete(make_dashboard(panel.select(["WTI"]), horizons=[1], levels=[0.5])),
+        "spread": complete(make_dashboard(spread(panel, "BRENT-WTI"), signed=["BRENT-WTI"])),
         "many": complete(make_dashboard(repeat_symbol(panel, 40))),
     }
     app = FastAPI()

@@ -205,6 +205,20 @@ def test_page_shows_the_intervals_of_the_levels(open_page: Callable[..., Page]) 
     expect(page.locator("#coverage table").first).to_contain_text("Target: 98 %")
 
 
+def test_page_of_a_spread_has_changes_and_losses_in_its_unit(open_page: Callable[..., Page]) -> None:
+    page = open_page("spread/")
+    (symbol,) = page.evaluate(DOCUMENT)["symbols"]
+    q, digits = symbol["forecasts"][1]["quantiles"], f".{symbol['decimals']}f"
+    losses = [f"{loss:{digits}}" for loss in (symbol["last_price"] - q["0.05"], q["0.95"] - symbol["last_price"])]
+    text = page.locator("#forecast").inner_text().replace("\u2212", "-")
+    assert f"95 %: long {losses[0]}, short {losses[1]} $/bbl" in text
+    low, high = (q[level] - symbol["last_price"] for level in ("0.1", "0.9"))
+    assert f"{low:+{digits}} to {high:+{digits}} from the last price" in text
+    change = symbol["ranges"][1]["median_change"]
+    assert re.search(rf"{re.escape(format(change, '+' + digits))}, (?:same width|\d+ %)", text)
+    assert "NaN" not in page.locator("body").inner_text()
+
+
 def test_page_of_a_median_alone_has_no_range(open_page: Callable[..., Page]) -> None:
     page = open_page("median/#WTI/1d", DRAWN.format("fan"), charts=True)
     expect(page.locator("#outlook table caption")).to_contain_text("Median of the price at each horizon")

@@ -230,11 +230,13 @@ def product_name(contract: str | None, series: str = "") -> str:
 
     Args:
         contract: product code of the exchange, a key of `CONTRACTS`; None = a spot price.
-        series: the publisher's key of a spot price, as in `Provenance.series`.
+        series: the publisher's key of a spot price, as in `Provenance.series`; a spread has its own name.
 
-    >>> product_name("BO"), product_name(None, "RWTC"), product_name(None, "close")
-    ('Soybean oil', 'WTI crude oil, Cushing', '')
+    >>> product_name("BO"), product_name(None, "RWTC"), product_name(None, "close"), product_name("HO", "spread HO-RB")
+    ('Soybean oil', 'WTI crude oil, Cushing', '', '')
     """
+    if series.startswith("spread"):  # with the contract of its legs
+        return ""
     return series_names().get(series, "") if contract is None else get_contract(contract).name
 
 

@@ -19,7 +19,7 @@ const serialize = (header, rows) => [header, ...rows].map((row) => `${row.map(ce
 
 // The columns of `Outlook.to_pandas`, and whether the coverage is out of sample.
 function outlook(page) {
-  const fields = ["symbol", "name", "unit", "contract", "exchange", "contract_month", "next_roll", "last_price", "last_date", "age_days", "age_trading_days", "stale", "previous_date"];
+  const fields = ["symbol", "name", "unit", "contract", "exchange", "contract_month", "next_roll", "last_price", "last_date", "age_days", "age_trading_days", "stale", "signed", "previous_date"];
   const ahead = ["horizon", "horizon_name", "target_date", "low", "median", "high", "median_change", "width_change"];
   const header = [...fields, ...ahead, "coverage_share", "coverage_forecasts", "coverage_independent", "out_of_sample"];
   return serialize(header, page.symbols.flatMap((one) => one.ranges.map((each) => [...fields.map((name) => one[name]),

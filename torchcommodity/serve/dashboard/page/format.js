@@ -24,12 +24,15 @@ export const lastPrice = (symbol) => price(symbol.last_price, symbol.quoted_deci
 // 2024-03 as Mar 2024.
 export const month = (text) => new Date(`${text}-01T00:00Z`).toLocaleDateString("en", {month: "short", year: "numeric", timeZone: "UTC"});
 
-// Change of a range since the previous forecast, in words.
-export function changeOf(one) {
+// A change of a price that may be negative, in its unit.
+export const priceChange = (value, decimals) => `${value < 0 ? "" : "+"}${price(value, decimals)}`;
+
+// Change of a range of a symbol since the previous forecast, in words.
+export function changeOf(one, symbol) {
   if (!known(one.median_change) || !known(one.width_change)) return "";
   const width = Math.round(100 * Math.abs(one.width_change));
   const direction = width === 0 ? "same width" : `${width} % ${one.width_change < 0 ? "narrower" : "wider"}`;
-  return `${change(one.median_change)}, ${direction}`;
+  return `${symbol.signed ? priceChange(one.median_change, symbol.decimals) : change(one.median_change)}, ${direction}`;
 }
 
 export const sortedLevels = (quantiles) => Object.keys(quantiles).sort((a, b) => a - b);

@@ -58,7 +58,7 @@ function ahead(symbol, h, usualDate, dateText) {
   if (symbol.missing) return "none yet";
   const one = symbol.ranges[h];
   const unchanged = symbol.previous_date === symbol.last_date;
-  return [line(element("strong", null, one.low === null ? price(one.median, symbol.decimals) : range(one.low, one.high, symbol.decimals))), smallLine(unchanged ? "no new price" : changeOf(one)),
+  return [line(element("strong", null, one.low === null ? price(one.median, symbol.decimals) : range(one.low, one.high, symbol.decimals))), smallLine(unchanged ? "no new price" : changeOf(one, symbol)),
     one.date === usualDate ? "" : smallLine(dateText(one.date))];
 }
 

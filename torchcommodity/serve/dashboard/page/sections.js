@@ -1,7 +1,7 @@
 // Sections of the selected commodity and horizon: forecast, past forecasts, calibration; and the correlations.
 
 import {csvButton, definitions, details, element, figure, paragraph, small, table} from "./dom.js";
-import {ago, bands, change, changeOf, coefficient, lastPrice, mainBand, mainRange, month, percent, plural, position, price, range, sortedLevels, title, unitSuffix, yesNo} from "./format.js";
+import {ago, bands, change, changeOf, coefficient, lastPrice, mainBand, mainRange, month, percent, plural, position, price, priceChange, range, sortedLevels, title, unitSuffix, yesNo} from "./format.js";
 
 const TABLE_LEVELS = ["0.05", "0.1", "0.25", "0.5", "0.75", "0.9", "0.95"];
 const ROWS = {daily: "day", weekly: "week", monthly: "month"};
@@ -22,7 +22,7 @@ export function forecast(page, symbol, horizon) {
   const description = `Fan chart of ${symbol.name}: prices up to ${lastPrice(symbol)} on ${symbol.last_date}, then `
     + `${widest ? `a ${widest[2]} % range of ${range(q[widest[0]], q[widest[1]], symbol.decimals)}` : "the forecast"} on ${selected.date}. The tables below have the numbers.`;
   const late = symbol.rows_behind > 0
-    ? paragraph(`${symbol.name} has no positive price in the latest ${plural(symbol.rows_behind, "row")} of the data; its forecast starts from ${symbol.last_date}.`) : "";
+    ? paragraph(`${symbol.name} has no ${symbol.signed ? "" : "positive "}price in the latest ${plural(symbol.rows_behind, "row")} of the data; its forecast starts from ${symbol.last_date}.`) : "";
   const step = ROWS[page.model.frequency], marks = symbol.rolls.length ? " Triangles: the contract rolls." : "";
   return [
     late,
@@ -40,16 +40,16 @@ export function forecast(page, symbol, horizon) {
 
 function numbers(page, symbol, horizon, q, date) {
   const main = mainBand(q), one = symbol.ranges.find((each) => each.rows === horizon.rows);
-  const relative = (value) => change(value / symbol.last_price - 1);
+  const relative = (value) => (symbol.signed ? priceChange(value - symbol.last_price, symbol.decimals) : change(value / symbol.last_price - 1));
   const others = bands(q).filter((band) => band[2] !== main[2]).map(([low, high, width]) => [`${width} % range`, range(q[low], q[high], symbol.decimals)]);
   const past = one.coverage && `${percent(one.coverage.share)} of ${one.coverage.forecasts}, ${one.coverage.independent} independent${one.in_sample ? ", in sample" : ""}. Target: ${mainRange(page)}`;
   const unchanged = symbol.previous_date === symbol.last_date;
   return element("div", {class: "numbers"},
     main ? element("p", {class: "big"}, small(`${main[2]} % range on ${date}`), element("strong", null, range(q[main[0]], q[main[1]], symbol.decimals)), unitSuffix(symbol),
-      small(`${relative(q[main[0]])} to ${relative(q[main[1]])} of the last price`)) : "",
+      small(`${relative(q[main[0]])} to ${relative(q[main[1]])} ${symbol.signed ? "from" : "of"} the last price`)) : "",
     definitions([
       ["Last price", `${lastPrice(symbol)} on ${symbol.last_date}, ${ago(symbol.age)}`],
-      ["Change", unchanged ? "no new price" : changeOf(one) && `${changeOf(one)} since ${symbol.previous_date}`], ["Coverage", past], ...others, ["Median", price(q["0.5"], symbol.decimals)], ["Value at risk", valueAtRisk(symbol, q)],
+      ["Change", unchanged ? "no new price" : changeOf(one, symbol) && `${changeOf(one, symbol)} since ${symbol.previous_date}`], ["Coverage", past], ...others, ["Median", price(q["0.5"], symbol.decimals)], ["Value at risk", valueAtRisk(symbol, q)],
       ["Contract", [contractName(page, symbol), symbol.contract_month ? month(symbol.contract_month) : ""].filter(Boolean).join(", ")], ["Next roll", symbol.next_roll && `${symbol.next_roll}${symbol.next_roll <= page.created.slice(0, 10) ? " (passed)" : ""}`],
     ]),
     dayField(symbol, date));
@@ -61,8 +61,13 @@ function medianNote(symbol, horizon) {
   return location ? paragraph(element("strong", null, "What moves the median"), ` over ${location}.`) : "";
 }
 
-// Loss of a position that 5 of 100 outcomes exceed, as a share of its value.
+// Loss of a position that 5 of 100 outcomes exceed, as a share of its value, or for each unit held of a price that may be negative.
 function valueAtRisk(symbol, q) {
+  if (symbol.signed) {
+    const losses = [symbol.last_price - q["0.05"], q["0.95"] - symbol.last_price];
+    const [long, short] = losses.map((loss) => price(loss, symbol.decimals));
+    return losses.every(Number.isFinite) ? `95 %: long ${long}, short ${short}${unitSuffix(symbol)}` : "";
+  }
   const [low, high] = ["0.05", "0.95"].map((level) => q[level] / symbol.last_price - 1);
   return Number.isFinite(low) && Number.isFinite(high) ? `95 %: long ${percent(-low, 1)}, short ${percent(high, 1)}` : "";
 }
