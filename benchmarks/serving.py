@@ -96,7 +96,7 @@ def servers(pt2: Path, aoti: Path) -> dict[str, list[str]]:
     torchcommodity = ["-m", "torchcommodity", "serve"]
     commands = {
         "torchcommodity": [*torchcommodity, str(pt2), "--port"],
-        "torchcommodity, AOTInductor": [*torchcommodity, str(aoti), "--port"],
+        "torchcommodity, AOTInductor": [*torchcommodity, str(aoti), "--trusted", "--port"],
         "FastAPI and uvicorn": [str(Path(__file__).with_name("serving_fastapi.py")), str(pt2)],
     }
     if importlib.util.find_spec("litserve"):

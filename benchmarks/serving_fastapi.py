@@ -48,5 +48,5 @@ def predict(request: Request) -> dict[str, Any]:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    app.state.artifact = Artifact.load(sys.argv[1])
+    app.state.artifact = Artifact.load(sys.argv[1], trusted=True)
     uvicorn.run(app, port=int(sys.argv[2]), log_level="warning")

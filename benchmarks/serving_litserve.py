@@ -14,7 +14,7 @@ from torchcommodity.export import Artifact
 class Api(litserve.LitAPI):
     def setup(self, device: str) -> None:
         torch.set_num_threads(1)
-        self.artifact = Artifact.load(sys.argv[1])
+        self.artifact = Artifact.load(sys.argv[1], trusted=True)
 
     def decode_request(self, request: Request) -> Any:  # LitServe passes its JSON content
         return request["instances"]  # type: ignore[index]

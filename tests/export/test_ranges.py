@@ -69,7 +69,9 @@ def test_artifact_with_bars_has_the_bits_of_the_model(artifact: Artifact, foreca
 def test_other_formats_with_bars_have_the_forecast_of_the_model(
     forecaster: Forecaster, bars: Panel, once: Callable[..., Path], format: Format
 ) -> None:
-    exported = Artifact.load(once(f"ranges.{format}", lambda path: export(forecaster, path, format=format)))
+    exported = Artifact.load(
+        once(f"ranges.{format}", lambda path: export(forecaster, path, format=format)), trusted=True
+    )
     for panel in (bars, replace(bars, bars=None)):
         actual, expected = exported.predict(panel).log_returns, forecaster.predict(panel).log_returns
         np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-6)

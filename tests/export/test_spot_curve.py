@@ -112,7 +112,7 @@ def test_other_formats_with_curves_have_the_forecast_of_the_model(
     forecaster: Forecaster, spot: Panel, once: Callable[..., Path], format: Format
 ) -> None:
     path = once(f"spot-curve.{format}", lambda path: export(forecaster, path, format=format))
-    exported = Artifact.load(path)
+    exported = Artifact.load(path, trusted=True)
     for panel in (spot, without(spot)):
         actual, expected = exported.predict(panel).log_returns, forecaster.predict(panel).log_returns
         np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-6)

@@ -74,6 +74,7 @@ def batch(
     *,
     model: options.AnyModelFile,
     network: options.Network = None,
+    trusted: options.Trusted = False,
     data: Panels,
     out: Out = Path("out/forecasts.duckdb"),
     execution: options.ExecutorOptions,
@@ -92,7 +93,7 @@ def batch(
     from torchcommodity.batch import run as run_batch
 
     options.check_available(device)
-    screen, loaded = output.console(quiet), options.load_model(model, network, device)
+    screen, loaded = output.console(quiet), options.load_model(model, network, device, trusted)
     is_panel = source_options != DETECTED or bool(spread)
     if (is_table := is_panel_table(data)) and is_panel:
         raise ValueError(

@@ -85,7 +85,7 @@ def export(
     path.parent.mkdir(parents=True, exist_ok=True)
     with output.progress_bar(screen, f"Export to {format}") as progress:
         write(forecaster, path, format, without_curve=without_curve, device=device, progress=progress)
-        metadata = Artifact.load(path, device).metadata
+        metadata = Artifact.load(path, device, trusted=True).metadata  # of this command
     symbols = ", ".join(metadata.symbols)
     output.print_line(
         screen,

@@ -159,6 +159,14 @@ ModelFile = Annotated[
         help="Fitted model (.safetensors), see torchcommodity fit",
     ),
 ]
+Trusted = Annotated[
+    bool,
+    typer.Option(
+        "--trusted",
+        envvar="TORCHCOMMODITY_TRUSTED",
+        help="Load machine code, an .aoti.pt2 file: from somebody whose programs you would run",
+    ),
+]
 AnyModelFile = Annotated[
     Path,
     typer.Argument(
@@ -290,7 +298,7 @@ def load_fitted(path: Path, network: str | None, device: str = "cpu") -> "Foreca
     return Forecaster.load(path, network).to(device)
 
 
-def load_model(path: Path, network: str | None, device: str = "cpu") -> "Forecaster | Artifact":
+def load_model(path: Path, network: str | None, device: str = "cpu", trusted: bool = False) -> "Forecaster | Artifact":
     """Load a fitted model (.safetensors) or an exported one (any other ending)."""
     if path.suffix.lower() == ".safetensors":
         return load_fitted(path, network, device)
@@ -298,4 +306,4 @@ def load_model(path: Path, network: str | None, device: str = "cpu") -> "Forecas
         raise ValueError("--model: expected a fitted model (.safetensors); got an exported one, which needs no class")
     from torchcommodity.export import Artifact
 
-    return Artifact.load(path, device)
+    return Artifact.load(path, device, trusted=trusted)

@@ -12,6 +12,7 @@ def predict(
     *,
     model: options.AnyModelFile,
     network: options.Network = None,
+    trusted: options.Trusted = False,
     prices: NewPrices,
     out: options.OutTable = None,
     device: options.Device = "cpu",
@@ -27,7 +28,7 @@ def predict(
     options.check_available(device)
     screen = output.console(quiet)
     output.check_file(out)
-    forecaster = options.load_model(model, network, device)
+    forecaster = options.load_model(model, network, device, trusted)
     panel = prices.read(forecaster.symbols)
     output.print_read_as(screen, panel)
     own = [f for f in panel.findings if f.symbol in ("", *forecaster.symbols) and f.kind != "signed prices"]

@@ -138,6 +138,7 @@ def serve(
     workers: Workers = 1,
     spare: Spare = False,
     device: options.Device = "cpu",
+    trusted: options.Trusted = False,
     memory_fraction: MemoryFraction = None,
     token_file: TokenFile = None,
     cors_origin: CorsOrigin = None,
@@ -162,7 +163,7 @@ def serve(
     with http.local_artifact(model) as path:
         stopped_on_request = http.serve(
             path,
-            dashboard=None if dashboard.data is None else partial(make_dashboard, path, dashboard),
+            dashboard=None if dashboard.data is None else partial(make_dashboard, path, dashboard, trusted),
             host=host,
             port=port,
             routes=http.Routes(health_route, predict_route),
@@ -175,12 +176,13 @@ def serve(
             cors_origins=cors_origin or (),
             limits=limits,
             max_series=live,
+            trusted=trusted,
         )
     if not stopped_on_request:
         raise typer.Exit(1)
 
 
-def make_dashboard(model: Path, prices: DashboardPrices) -> Callable[[], dict[str, Any]]:
+def make_dashboard(model: Path, prices: DashboardPrices, trusted: bool = False) -> Callable[[], dict[str, Any]]:
     """The dashboard of an artifact; called in a process of the server.
 
     Raises:
@@ -191,7 +193,7 @@ def make_dashboard(model: Path, prices: DashboardPrices) -> Callable[[], dict[st
     from torchcommodity.opkit.arguments import operation
     from torchcommodity.serve.dashboard import Dashboard
 
-    artifact = Artifact.load(model)
+    artifact = Artifact.load(model, trusted=trusted)
     if is_strict(prices.source_options.strict):
         check_publishers("serve", artifact.metadata.provenance)
     try:

@@ -15,6 +15,7 @@ from torchcommodity.export._checksum import verify
 from torchcommodity.export._compatibility import (
     CPU,
     OtherTorchError,
+    UntrustedCodeError,
     WrongDeviceError,
     check_format,
     explain_other_torch,
@@ -57,7 +58,7 @@ class Artifact:
 
     @classmethod
     @operation("Artifact.load")
-    def load(cls, path: str | Path, device: str | torch.device = "cpu") -> "Artifact":
+    def load(cls, path: str | Path, device: str | torch.device = "cpu", *, trusted: bool = False) -> "Artifact":
         """Read a file written by `export`; the format is detected from its content.
 
         Args:
@@ -65,16 +66,21 @@ class Artifact:
             device: device on which the artifact computes, such as "cuda" or "cuda:1", or "auto". A `pt2` file runs on
                 any device with float64, an `aoti` file on the kind of device that it was compiled for, an `onnx` file
                 on the CPU.
+            trusted: load an `aoti` file. It is machine code, which can do all that your user can do: load it from
+                somebody whose programs you would run. The other formats hold data only.
 
         Raises:
-            ValueError: the file is damaged, truncated, or was not written by `export`; another version of torch wrote
-                it, whose graph this one cannot read; this machine has no such device, or the file does not run on it.
+            ValueError: an `aoti` file without `trusted`; the file is damaged, truncated, or was not written by
+                `export`; another version of torch wrote it, whose graph this one cannot read; this machine has no such
+                device, or the file does not run on it.
         """
         target = resolve_device(device)
-        return cls._from_bytes(Path(path).read_bytes(), str(path), target)
+        return cls._from_bytes(Path(path).read_bytes(), str(path), target, trusted)
 
     @classmethod
-    def _from_bytes(cls, content: bytes, label: str = "content", device: torch.device = CPU) -> "Artifact":
+    def _from_bytes(
+        cls, content: bytes, label: str = "content", device: torch.device = CPU, trusted: bool = True
+    ) -> "Artifact":
         sha256 = verify(content, label)
         try:
             with operation("Artifact.load"):  # not a decorator: Ray pickles this function by value
@@ -87,9 +93,14 @@ class Artifact:
                 check_format(metadata.format, device)
                 with explain_other_torch(metadata.torch):
                     is_compiled = metadata.format == "aoti"
+                    if is_compiled and not trusted:
+                        raise UntrustedCodeError(
+                            f"Artifact.load: {label} is machine code, which can do all that your user can do; if you "
+                            "trust who made it, load it with trusted=True (--trusted)"
+                        )
                     forward = aoti.from_bytes(content, device) if is_compiled else pt2.from_records(records, device)
                 return _check_call(cls(metadata, forward, content, device))
-        except WrongDeviceError:
+        except (WrongDeviceError, UntrustedCodeError):
             raise
         except OtherTorchError as error:
             raise ValueError(f"Artifact.load: {label} {error}") from error

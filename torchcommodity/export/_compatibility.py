@@ -24,6 +24,10 @@ class WrongDeviceError(ValueError):
     """An artifact does not run on the device."""
 
 
+class UntrustedCodeError(ValueError):
+    """An artifact is machine code that nobody vouched for."""
+
+
 class OtherTorchError(ValueError):
     """An artifact does not load with a torch that did not write it; the message is the end of a sentence."""
 

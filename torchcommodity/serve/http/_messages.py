@@ -18,11 +18,13 @@ class ArtifactFile(NamedTuple):
         path: the artifact.
         device: device on which it computes, see `export.Artifact.load`.
         memory_fraction: share of the memory of the GPU that each process may allocate; None = no limit.
+        trusted: load machine code too.
     """
 
     path: Path
     device: str = "cpu"
     memory_fraction: float | None = None
+    trusted: bool = False
 
 
 @dataclass(frozen=True)

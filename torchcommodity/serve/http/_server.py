@@ -31,6 +31,7 @@ def serve(
     cors_origins: Sequence[str] = (),
     limits: Limits = Limits(),  # noqa: B008
     max_series: int = 0,
+    trusted: bool = False,
 ) -> bool:
     """Serve an exported artifact over HTTP until SIGTERM or SIGINT.
 
@@ -56,6 +57,7 @@ def serve(
             `*` = all.
         limits: limits of size, number and time of requests.
         max_series: maximum number of series whose rows are kept between requests, so that clients send only new ones.
+        trusted: serve an `aoti` file, which is machine code, see `export.Artifact.load`.
 
     Returns:
         True after SIGTERM or SIGINT, False if the workers could not be started.
@@ -69,7 +71,7 @@ def serve(
     if fronts > 1 and max_series:
         raise ValueError(f"serve: expected one front process to keep series (--live); got {fronts}")
     check_origins(cors_origins)
-    file = ArtifactFile(path, device, memory_fraction)
+    file = ArtifactFile(path, device, memory_fraction, trusted)
     settings = Settings(file, dashboard, routes, workers, spare, tokens, limits, max_series, tuple(cors_origins))
     with contextlib.ExitStack() as stack:
         listeners = [stack.enter_context(listener) for listener in _listen(host, port, fronts)]

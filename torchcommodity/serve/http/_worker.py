@@ -37,7 +37,7 @@ def run_worker(connection: Connection, file: ArtifactFile) -> None:
                 device = resolve_device(file.device)
                 if file.memory_fraction is not None:
                     limit_memory(device, file.memory_fraction)
-            artifact = Artifact.load(file.path, device)
+            artifact = Artifact.load(file.path, device, trusted=file.trusted)
         except (ValueError, OSError) as error:
             connection.send(str(error))
             return
