@@ -77,6 +77,19 @@ def test_forecaster_makes_its_spread_of_the_legs(forecaster: Forecaster, spread:
         forecaster.predict(now.select(["WTI"]))
 
 
+def test_step_on_a_row_without_a_leg_is_predict() -> None:
+    legs = data.embedded(["BRENT", "WTI"]).with_references(None).between("2010-01-01", "2015-12-31")
+    panel = legs.join(data.spread(legs, "BRENT-WTI"))
+    fitted = forecast.fit(panel)
+    values = panel.values.plain().clone()
+    values[-1, [0, 2]] = torch.nan  # no price of Brent
+    last = replace(panel, values=values)
+    _, live = fitted.step(
+        fitted.start(panel.between(None, panel.dates[-2])), last.select(["BRENT", "WTI"]).between(panel.dates[-1])
+    )
+    assert torch.equal(live.prices, fitted.predict(last).prices)
+
+
 def test_logs_beside_a_spread_are_nearly_those_of_a_fit_without_it(spread: Panel) -> None:
     oil = data.embedded(["WTI", "HENRY_HUB"]).with_references(None).between("2010-01-01", "2018-12-31")
     mixed, alone = (forecast.fit(panel) for panel in (oil.join(spread), oil))

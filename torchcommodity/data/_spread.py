@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -91,25 +92,19 @@ def spread(
     for argument, text in (("name", name), ("unit", unit)):
         if text is not None and not isinstance(text, str):
             raise TypeError(f"{current_operation()}: {argument} must be a text; got {text!r}")
-    panel = to_panel(prices)
-    formula = _formula(legs)
+    panel, formula = to_panel(prices), _formula(legs)
     name = name or formula.name
-    pool = panel if panel.references is None else panel.join(panel.references)
-    if name in pool.symbols:
-        raise DataError(f"{current_operation()}: expected a name other than the symbols of the prices; got {name!r}")
-    if formula.calendar is not None and not set(formula.legs) & {*pool.symbols}:
-        result = _calendar_spread(pool, formula, name, unit or None)
-    else:
-        result = _combination(pool, formula, name, unit or None, _numbers("factors", factors or {}))
+    result = _make_spread(panel, formula, name, unit or None, _numbers("factors", factors or {}))
     if not result.values.plain().isfinite().any():
         raise DataError(f"{current_operation()}: expected a row with a price of every leg of {name!r}; got none")
-    result = result.drop_empty_rows()
-    return replace(result, findings=condense([*result.findings, *inspect(result)]))
+    return result
 
 
 @operation("restore_spreads")
 def restore_spreads(panel: Panel, sources: Iterable[Mapping[str, str]]) -> Panel:
     """The panel with the spreads of a fit that it lacks, made of their legs again; as it is where it has them.
+
+    A spread is NaN where a leg has no price, also on all rows.
 
     Args:
         panel: prices with the legs among its symbols or references.
@@ -128,16 +123,16 @@ def restore_spreads(panel: Panel, sources: Iterable[Mapping[str, str]]) -> Panel
         match = _SERIES.fullmatch(series)
         if match is None or symbol in panel.symbols:
             continue
-        formula = match["formula"]
+        name, text = current_operation(), match["formula"]
         try:
-            restored = spread(panel, formula, name=symbol)
+            formula = parse_spread(text)
+            restored = _make_spread(panel, formula, symbol)
             if bool(unit) != bool(restored.units[0]):
                 raise DataError(f"expected legs {'with' if unit else 'without'} units, as in the fit")
             if unit != restored.units[0]:
-                restored = spread(panel, formula, name=symbol, unit=unit)
+                restored = _make_spread(panel, formula, symbol, unit)
         except DataError as error:
-            name = current_operation()
-            rule = f"prices must have {symbol!r}, or the legs of this spread, {formula}"
+            rule = f"prices must have {symbol!r}, or the legs of this spread, {text}"
             raise DataError(f"{name}: {rule}; {str(error).removeprefix(f'{name}: ')}") from None
         panel = panel.join(restored)
     return panel
@@ -162,6 +157,27 @@ def _numbers(argument: str, numbers: Mapping[str, float]) -> dict[str, float]:
         raise TypeError(f"{current_operation()}: {argument} must be numbers by symbol; got {numbers!r}") from None
     check_numbers(argument, values)
     return values
+
+
+def _make_spread(
+    panel: Panel,
+    formula: SpreadFormula,
+    name: str,
+    unit: str | None = None,
+    factors: Mapping[str, float] = MappingProxyType({}),
+) -> Panel:
+    """The spread on the rows with a price of every leg, and what is doubtful about it; all rows if there is none."""
+    pool = panel if panel.references is None else panel.join(panel.references)
+    if name in pool.symbols:
+        raise DataError(f"{current_operation()}: expected a name other than the symbols of the prices; got {name!r}")
+    if formula.calendar is not None and not set(formula.legs) & {*pool.symbols}:
+        result = _calendar_spread(pool, formula, name, unit)
+    else:
+        result = _combination(pool, formula, name, unit, factors)
+    if not result.values.plain().isfinite().any():
+        return result
+    result = result.drop_empty_rows()
+    return replace(result, findings=condense([*result.findings, *inspect(result)]))
 
 
 def _combination(
