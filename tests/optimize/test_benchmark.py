@@ -22,5 +22,5 @@ def test_benchmark_table_measures_every_variant_of_the_pipeline(forecaster: Fore
     assert rows["combined"].size.bytes < rows["original"].size.bytes
     assert rows["no network"].size.parameters == 0
     assert "goal 1/4" in summarize_benchmark(table)
-    with pytest.raises(ValueError, match="pipeline: forecaster must have a HarLstm; got model='HarGarch'"):
+    with pytest.raises(ValueError, match="pipeline: forecaster must have a network; got model='HarGarch'"):
         pipeline(variants["no network"].forecaster, inputs, example)

@@ -28,7 +28,7 @@ ModelFile = Annotated[
         exists=True,
         dir_okay=False,
         callback=options.check_fitted_model,
-        help="har-lstm model (.safetensors) fitted on prices before --first-year; default: fit one",
+        help="Model with a network (.safetensors), fitted on prices before --first-year; default: fit a har-lstm",
     ),
 ]
 FirstYear = Annotated[int, typer.Option("--first-year", help="First test year; all models are fitted on earlier years")]
@@ -76,6 +76,8 @@ def optimize(
         panel, forecaster.horizons[-1], references=forecaster.references, bars=forecaster.model.har.config.bars
     )
     start = sum(1 for date in panel.dates if int(str(date)[:4]) < first_year)
+    if start == len(panel):
+        raise ValueError(f"optimize: prices must have rows from {first_year} on, for the test; got {panel.dates[-1]}")
     with output.progress_bar(screen, "Optimizing") as progress:
         variants = library.pipeline(
             forecaster,

@@ -267,7 +267,6 @@ def read_settings(
     If `--model` and `--config` (TOML or a fitted model) both name a model, it must be the same. The defaults are those
     for the frequency of the prices.
     """
-    from torchcommodity.models import model_name
     from torchcommodity.opkit.arguments import operation
     from torchcommodity.training import check_config, from_toml, load_config, to_config
 
@@ -280,8 +279,8 @@ def read_settings(
         text = forecaster.record.settings
         if not text:
             raise ValueError(f"--config: expected a model file that records its settings; got {config}, which has none")
-        # the name that `load` allowed: the text of a file never chooses what is imported
-        settings = from_toml(text, model or model_name(forecaster.model.config))
+        # of the model that `load` allowed: the text of a file never chooses what is imported
+        settings = from_toml(text, model if model in MODELS else forecaster.model.config)
     else:
         settings = load_config(config, model, panel.frequency)
     names = None if forecast.horizons is None else parse_names(forecast.horizons, "--horizons")

@@ -26,6 +26,7 @@ from torchcommodity.models._har_lstm import HarLstmConfig as HarLstmConfig
 from torchcommodity.models._har_mlp_lstm import HarMlpLstm as HarMlpLstm
 from torchcommodity.models._har_mlp_lstm import HarMlpLstmConfig as HarMlpLstmConfig
 from torchcommodity.models._har_network import HarNetwork as HarNetwork
+from torchcommodity.models._har_network import InputSelection as InputSelection
 from torchcommodity.models._har_network import Updatable as Updatable
 from torchcommodity.models._har_network import learned_parameters as learned_parameters
 from torchcommodity.models._har_orthogonal_lstm import HarOrthogonalLstm as HarOrthogonalLstm
@@ -100,6 +101,7 @@ __all__ = [
     "HarTcnConfig",
     "Increasing",
     "IncreasingInts",
+    "InputSelection",
     "Location",
     "ModelConfig",
     "ModelEntry",

@@ -45,6 +45,7 @@ class GarchLstm(HarNetwork):
     """
 
     config: GarchLstmConfig
+    recurrence = "lstm"
 
     def __init__(self, assets: int, config: GarchLstmConfig = GarchLstmConfig()) -> None:
         super().__init__(assets, config)

@@ -1,7 +1,7 @@
 """Settings of `Har`, base of the settings of a model, and what differs for weekly and monthly prices."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from torchcommodity.models._config_fields import (
@@ -156,6 +156,16 @@ class ModelConfig:
     def build(self, assets: int) -> "HarNetwork":
         """The untrained model of N symbols."""
         raise NotImplementedError(f"{type(self).__name__} must define build(assets)")
+
+    def numbers(self) -> dict[str, int | float]:
+        """Numbers of the network by name, without those of `har`."""
+        values = {x.name: getattr(self, x.name) for x in fields(self)}
+        return {name: value for name, value in values.items() if type(value) in (int, float)}
+
+    def with_numbers(self, numbers: Mapping[str, int | float]) -> "ModelConfig":
+        """Settings with other `numbers`."""
+        changes: dict[str, Any] = {**numbers}
+        return replace(self, **changes)
 
     def to_dict(self) -> dict[str, Any]:
         """Nested dictionaries of plain values, for a file."""

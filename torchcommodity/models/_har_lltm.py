@@ -36,6 +36,7 @@ class HarLltm(HarNetwork):
     """
 
     config: HarLltmConfig
+    recurrence = "lltm"
 
     def __init__(self, assets: int, config: HarLltmConfig = HarLltmConfig()) -> None:
         super().__init__(assets, config)

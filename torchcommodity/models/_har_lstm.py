@@ -1,6 +1,6 @@
 """HAR-LSTM: the econometric scale of `Har`, corrected by an LSTM over each symbol's features."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import torch
@@ -55,6 +55,7 @@ class HarLstm(HarNetwork):
     """
 
     config: HarLstmConfig
+    recurrence = "lstm"
 
     def __init__(self, assets: int, config: HarLstmConfig = HarLstmConfig()) -> None:
         super().__init__(assets, config)
@@ -65,8 +66,30 @@ class HarLstm(HarNetwork):
     def last_quantiles(self, har_output: HarOutput) -> Tensor:  # (B, H, N, Q)
         """Quantiles after the last row; the network computes no other correction."""
         last = HarOutput(*(x[:, -1:] for x in har_output))
-        raw_correction = self.head(self.lstm(self.network_inputs(har_output))[0][:, -1:])  # (B N, 1, H)
+        raw_correction = self.last_correction(self.network_inputs(har_output)).unsqueeze(1)  # (B N, 1, H)
         return self.har.quantiles(last, self.from_sequences(raw_correction).mT)[:, 0]
+
+    def last_correction(self, inputs: Tensor) -> Tensor:  # (B N, T, F) -> (B N, H)
+        """Raw correction of log sigma at the last row."""
+        correction: Tensor = self.head(self.lstm(inputs)[0][:, -1])
+        return correction
+
+    def select_inputs(self, features: list[int]) -> "HarLstm":
+        """The model with the network of some of its features, in increasing order."""
+        state = self.state_dict()
+        state["lstm.weight_ih_l0"] = state["lstm.weight_ih_l0"][:, features]
+        before = self.config.features or tuple(range(self.config.har.features))
+        return self._rebuilt(replace(self.config, features=tuple(before[k] for k in features)), state)
+
+    def limit_rows(self, rows: int) -> "HarLstm":
+        """The model with the network of the last rows."""
+        return self._rebuilt(replace(self.config, rows=rows), self.state_dict())
+
+    def _rebuilt(self, config: HarLstmConfig, state: dict[str, Tensor]) -> "HarLstm":
+        model = HarLstm(self.har.assets, config)
+        model.har.set_price_scale(self.har.scale)
+        model.load_state_dict(state)
+        return model.eval()
 
     def correction(self, har_output: HarOutput) -> Tensor:  # (B, T, H, N)
         """Raw correction of log sigma at every row."""

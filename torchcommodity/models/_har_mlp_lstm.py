@@ -52,6 +52,7 @@ class HarMlpLstm(HarNetwork):
     """
 
     config: HarMlpLstmConfig
+    recurrence = "lstm"
 
     def __init__(self, assets: int, config: HarMlpLstmConfig = HarMlpLstmConfig()) -> None:
         super().__init__(assets, config)

@@ -22,6 +22,23 @@ class Updatable(Protocol):
         """`forward` on the new rows."""
 
 
+@runtime_checkable
+class InputSelection(Protocol):
+    """A model whose network can do with fewer features of `Har`, or fewer rows of them."""
+
+    def network_inputs(self, har_output: HarOutput) -> Tensor:
+        """(B N, T, F), one sequence of features per symbol."""
+
+    def last_correction(self, inputs: Tensor) -> Tensor:
+        """Raw correction (B N, H) of log sigma at the last row, from `network_inputs`."""
+
+    def select_inputs(self, features: list[int]) -> "HarNetwork":
+        """The model with the network of some of its features, in increasing order."""
+
+    def limit_rows(self, rows: int) -> "HarNetwork":
+        """The model with the network of the last rows."""
+
+
 class HarNetwork(nn.Module):
     """Raw prices (B, T, N) to quantiles (B, H, N, Q) of the cumulative log-return after the last row.
 
@@ -37,6 +54,9 @@ class HarNetwork(nn.Module):
     config: ModelConfig
     head: nn.Linear  # to the correction of every horizon, see `correction_head`
     last_rows: int | None = None  # last rows of `Har` that a forecast depends on; None = all
+    recurrence: str = (
+        ""  # name of the recurrent layer whose units the head reads, and nothing else does, if there is one
+    )
     lookback: int | None = None  # rows of the windows that a network other than a correction is trained on
 
     def __init__(self, assets: int, config: ModelConfig) -> None:

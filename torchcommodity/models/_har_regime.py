@@ -49,6 +49,7 @@ class HarRegime(HarNetwork):
     """
 
     config: HarRegimeConfig
+    recurrence = "lstm"
 
     def __init__(self, assets: int, config: HarRegimeConfig = HarRegimeConfig()) -> None:
         super().__init__(assets, config)

@@ -76,6 +76,17 @@ class NetworkConfig(ModelConfig):
         network: HarNetwork = self.factory(assets, self, **self.settings)
         return network
 
+    def numbers(self) -> dict[str, int | float]:
+        """The look-back, and the numbers of `settings`: `settings.hidden`."""
+        own = {f"settings.{name}": value for name, value in self.settings.items() if type(value) in (int, float)}
+        return {**super().numbers(), **own}
+
+    def with_numbers(self, numbers: Mapping[str, int | float]) -> "NetworkConfig":
+        """Settings with other `numbers`."""
+        own = {name.removeprefix("settings."): x for name, x in numbers.items() if name.startswith("settings.")}
+        others: dict[str, Any] = {name: x for name, x in numbers.items() if not name.startswith("settings.")}
+        return replace(self, settings={**self.settings, **own}, **others)
+
     def to_dict(self) -> dict[str, Any]:
         """Nested dictionaries of plain values: the network by its import path."""
         return {name: value for name, value in asdict(replace(self, factory=None)).items() if name != "factory"}
@@ -300,13 +311,18 @@ class WindowNetwork(HarNetwork):
         floats = (x.dtype for x in self.network.parameters() if x.is_floating_point())
         return next(floats, torch.float32)
 
+    def example(self) -> Tensor:  # (2, L, N)
+        """Windows of what the network sees, as an example of their shape."""
+        row = torch.tensor([1.0, 2.0], dtype=self._dtype())[:, None, None]
+        return row.expand(2, self.config.lookback, self.har.assets)
+
     @torch.no_grad()
     def _features(self) -> int | None:
         """Number of features of the network, or None if it returns what `raw` takes."""
         N, H, Q, L = self.har.assets, len(self.config.har.horizons), len(self.config.har.levels), self.config.lookback
         if self.asks:  # a network that asks for more than prices returns a forecast
             return None
-        window = torch.tensor([1.0, 2.0], dtype=self._dtype())[:, None, None].expand(2, L, N)
+        window = self.example()
         was_training = self.network.training
         try:
             output = self.network.eval()(window)

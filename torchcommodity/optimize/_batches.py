@@ -108,22 +108,27 @@ class TrainingBatches(NamedTuple):
 
     def called(self, module: nn.Module) -> nn.Module:
         """The module, or one that gives the forecasts of every row of windows."""
-        return EveryRow(cast(HarNetwork, module)) if self.every_row else module
+        return LastRows(cast(HarNetwork, module)) if self.every_row else module
 
 
 class EveryRow(nn.Module):
-    """Forecasts of the last rows of windows by one call of a model that corrects the scale of every row.
-
-    Zero where there is no forecast.
-    """
+    """Forecasts of every row by one call of a model that corrects the scale of every row."""
 
     def __init__(self, model: HarNetwork) -> None:
         super().__init__()
         self.model = model
 
-    def forward(self, *inputs: Tensor | None) -> Tensor:  # (B, R, H, N, Q)
+    def forward(self, *inputs: Tensor | None) -> Tensor:  # (B, T, H, N, Q)
         output = self.model.har(*inputs)
-        quantiles: Tensor = self.model.har.quantiles(output, self.model.correction(output))[:, -SCORED:]
+        quantiles: Tensor = self.model.har.quantiles(output, self.model.correction(output))
+        return quantiles
+
+
+class LastRows(EveryRow):
+    """Forecasts of the last rows of windows; zero where there is none."""
+
+    def forward(self, *inputs: Tensor | None) -> Tensor:  # (B, R, H, N, Q)
+        quantiles = super().forward(*inputs)[:, -SCORED:]
         return torch.where(quantiles.isfinite(), quantiles, 0.0)  # before a symbol's warm-up: without a gradient
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import torch
@@ -10,13 +11,14 @@ from torch import Tensor, nn
 from torchcommodity.data import targets
 from torchcommodity.forecast import diebold_mariano
 from torchcommodity.losses import pinball
-from torchcommodity.models import HarOutput, positive_prices
+from torchcommodity.models import WindowNetwork, positive_prices
+from torchcommodity.optimize._batches import EveryRow
 from torchcommodity.optimize._benchmark_inputs import BatchInputs, benchmark_inputs
 from torchcommodity.optimize._model_size import ModelSize, model_size
 from torchcommodity.optimize._pipeline import COMBINED, NO_NETWORK, ORIGINAL, Float32Forecaster, Variant
 from torchcommodity.optimize._profile.measure import call_peak_bytes
 from torchcommodity.optimize._speedup import Speedup, Times, speedup, time_interleaved
-from torchcommodity.training import ModelInputs, one_thread
+from torchcommodity.training import ModelInputs, one_thread, predict_rows
 
 SIZE_GOAL, SPEED_GOAL = 4, 3  # factors by which the combined variant should be smaller and faster
 
@@ -125,17 +127,15 @@ def summarize_benchmark(table: Sequence[BenchmarkRow]) -> str:
 
 def _losses(variant: Variant, inputs: ModelInputs, start: int) -> Tensor:  # (T - start, H, N)
     """Mean pinball loss over the levels, of the rows from `start` on."""
-    model = variant.forecaster.model.eval()
+    model, forecaster = variant.forecaster.model.eval(), variant.forecaster
     if isinstance(variant.module, Float32Forecaster):
         inputs = inputs._replace(prices=inputs.prices.float())
-    har_output = model.har(*inputs.batch())
-    network_rows = getattr(model.config, "rows", 0)  # 0: the network uses all rows
-    first = max(start - network_rows, 0) if network_rows else 0
-    test_output = HarOutput(*(x[:, first:] for x in har_output))
-    quantiles = model.har.quantiles(test_output, model.correction(test_output))[0, start - first :].double()
-    prices = positive_prices(inputs.prices.double(), variant.forecaster.scale)
-    target = targets(prices, variant.forecaster.horizons)[start:]
-    levels = torch.tensor(variant.forecaster.levels, dtype=torch.double)
+    if model.lookback is None:
+        quantiles = EveryRow(model)(*inputs.batch())[0, start:].double()
+    else:
+        quantiles = predict_rows(cast(WindowNetwork, model), inputs, start).double()
+    target = targets(positive_prices(inputs.prices.double(), forecaster.scale), forecaster.horizons)[start:]
+    levels = torch.tensor(forecaster.levels, dtype=torch.double)
     losses: Tensor = pinball(quantiles, target, levels, reduction="none").mean(-1)
     return losses
 

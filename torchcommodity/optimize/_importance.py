@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from torchcommodity.forecast import Forecaster
-from torchcommodity.models import HarLstm, build_model
+from torchcommodity.models import InputSelection
 from torchcommodity.opkit.arguments import check_integer, check_number, current_operation, operation, raise_invalid
 from torchcommodity.optimize._batches import batch_loss, batches_and_loss, split_batch
 from torchcommodity.optimize._calls import Loss
@@ -112,14 +112,14 @@ def _first_input(inputs: object) -> tuple[object, Callable[[Tensor], object]]:
 def correction_importance(
     forecaster: Forecaster, inputs: ModelInputs, *, rows: int = 252, windows: int = 64
 ) -> Importance:
-    """Importance of the features and past rows of a `HarLstm` for its correction of the scale.
+    """`importance` of the features and past rows of a network for its correction of the scale.
 
         I[k, f] = mean over windows and symbols of  sum_h |x[t-k, f]  d correction_h[t] / d x[t-k, f]|
 
     over the horizons h that the network corrects.
 
     Args:
-        forecaster: forecaster whose model is a `HarLstm`.
+        forecaster: forecaster whose model is a `models.InputSelection`, as a `HarLstm` is.
         inputs: prices on which it is evaluated.
         rows: R, rows of a window.
         windows: number of windows, evenly spaced over the rows after the warm-up.
@@ -129,28 +129,33 @@ def correction_importance(
 
     Raises:
         TypeError: another argument than a forecaster.
-        ValueError: the model is not a HarLstm or corrects no horizon, or there are too few rows.
+        ValueError: the model selects no inputs or corrects no horizon, or there are too few rows.
     """
     check_integer("correction_importance", 1, rows=rows, windows=windows)
-    model = require_har_lstm(forecaster)
-    min_rows = model.har.config.warmup + rows
-    corrected = torch.nonzero(model.har.shrink).flatten().tolist()
+    model, har = input_selection(forecaster), forecaster.model.har
+    min_rows = har.config.warmup + rows
+    corrected = torch.nonzero(har.shrink).flatten().tolist()
     if len(inputs.prices) < min_rows or not corrected:
         raise ValueError(
             f"correction_importance: inputs must have at least {min_rows} rows and the network must correct a horizon; "
             f"got {len(inputs.prices)} rows and {len(corrected)} corrected horizons"
         )
     with torch.no_grad():
-        features = model.network_inputs(model.har(*inputs.batch()))  # (N, T, F)
+        features = model.network_inputs(har(*inputs.batch()))  # (N, T, F)
     ends = torch.linspace(min_rows, len(inputs.prices), windows).long().tolist()
-    x = torch.cat([features[:, end - rows : end] for end in ends]).requires_grad_()  # (W N, R, F)
-    correction = model.head(model.lstm(x)[0][:, -1])  # (W N, H)
-    total = torch.zeros(x.shape[1:])
-    for h in corrected:
-        (gradient,) = torch.autograd.grad(correction[:, h].sum(), x, retain_graph=True)
-        total += (x * gradient).abs().mean(0).detach()
-    total = total / total.sum()
-    return Importance(total.sum(0), total.sum(1).flip(0))
+    x = torch.cat([features[:, end - rows : end] for end in ends])  # (W N, R, F)
+    return importance(_LastCorrection(model), [(x, h) for h in corrected], lambda correction, h: correction[:, h].sum())
+
+
+class _LastCorrection(nn.Module):
+    """The correction at the last row as a module of its features."""
+
+    def __init__(self, model: InputSelection) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, x: Tensor) -> Tensor:  # (W N, R, F) -> (W N, H)
+        return self.model.last_correction(x)
 
 
 @operation("prune_inputs")
@@ -158,7 +163,7 @@ def prune_inputs(forecaster: Forecaster, scores: Importance, keep: float = 0.99)
     """Remove the least important inputs of the network.
 
     Args:
-        forecaster: forecaster whose model is a `HarLstm`.
+        forecaster: forecaster whose model is a `models.InputSelection`, as a `HarLstm` is.
         scores: result of `correction_importance`.
         keep: share of the total importance of the remaining inputs, in (0, 1].
 
@@ -166,15 +171,11 @@ def prune_inputs(forecaster: Forecaster, scores: Importance, keep: float = 0.99)
         A forecaster with a smaller network.
 
     Raises:
-        ValueError: the model is not a `HarLstm`, or `keep` is out of range.
+        ValueError: the model selects no inputs, or `keep` is out of range.
     """
-    model = require_har_lstm(forecaster)
     order = scores.features.argsort(descending=True)
-    remaining = order[: _count(scores.features[order], keep)].sort().values
-    state = dict(model.state_dict())
-    state["lstm.weight_ih_l0"] = state["lstm.weight_ih_l0"][:, remaining]
-    features = model.config.features or tuple(range(model.har.config.features))
-    return replace(forecaster, model=rebuild(model, state, features=tuple(features[k] for k in remaining.tolist())))
+    remaining = order[: _count(scores.features[order], keep)].sort().values.tolist()
+    return replace(forecaster, model=input_selection(forecaster).select_inputs(remaining))
 
 
 @operation("prune_rows")
@@ -185,7 +186,7 @@ def prune_rows(forecaster: Forecaster, scores: Importance, keep: float = 0.99) -
     would need one window per row.
 
     Args:
-        forecaster: forecaster whose model is a `HarLstm`.
+        forecaster: forecaster whose model is a `models.InputSelection`, as a `HarLstm` is.
         scores: result of `correction_importance`.
         keep: share of the total importance of the remaining rows, in (0, 1].
 
@@ -193,10 +194,9 @@ def prune_rows(forecaster: Forecaster, scores: Importance, keep: float = 0.99) -
         A forecaster whose network uses fewer rows.
 
     Raises:
-        ValueError: the model is not a `HarLstm`, or `keep` is out of range.
+        ValueError: the model selects no inputs, or `keep` is out of range.
     """
-    model = require_har_lstm(forecaster)
-    return replace(forecaster, model=rebuild(model, dict(model.state_dict()), rows=_count(scores.rows, keep)))
+    return replace(forecaster, model=input_selection(forecaster).limit_rows(_count(scores.rows, keep)))
 
 
 def _count(shares: Tensor, keep: float) -> int:
@@ -207,20 +207,14 @@ def _count(shares: Tensor, keep: float) -> int:
     return min(int((shares.cumsum(0) < keep * shares.sum()).sum()) + 1, len(shares))
 
 
-def require_har_lstm(forecaster: object) -> HarLstm:
-    """Return the forecaster's model, or raise if it is no forecaster, or none with a `HarLstm`."""
+def input_selection(forecaster: object) -> InputSelection:
+    """Return the forecaster's model, or raise if it is no forecaster, or its network selects no inputs."""
     if not isinstance(forecaster, Forecaster):
         rule = "forecaster must be a Forecaster: its features and past rows are those of prices"
         raise_invalid(current_operation(), rule, TypeError, forecaster=type(forecaster).__name__)
-    if not isinstance(forecaster.model, HarLstm):
-        raise_invalid(current_operation(), "forecaster must have a HarLstm", model=type(forecaster.model).__name__)
+    model: object = forecaster.model
+    if not isinstance(model, InputSelection):
+        rule = "forecaster must have a network that selects its inputs (models.InputSelection), as HarLstm does"
+        raise_invalid(current_operation(), rule, model=type(model).__name__)
     check_no_extra_terms(forecaster.model.har.config, "fit the forecaster without them")
-    return forecaster.model
-
-
-def rebuild(model: HarLstm, state: dict[str, Tensor], **changes: Any) -> HarLstm:
-    """Build a `HarLstm` with changed settings and the given state."""
-    rebuilt = build_model(replace(model.config, **changes), model.har.assets)
-    assert isinstance(rebuilt, HarLstm)
-    rebuilt.load_state_dict(state)
-    return rebuilt.eval()
+    return model

@@ -9,10 +9,9 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 from torch.utils._pytree import tree_map
 
-from torchcommodity.models import Har
 from torchcommodity.opkit.arguments import operation, raise_invalid
 from torchcommodity.optimize._masks import copy_without_masks
-from torchcommodity.optimize._module import Model, with_module
+from torchcommodity.optimize._module import Model, econometric_parts, with_module
 
 
 @operation("mixed_precision")
@@ -49,9 +48,9 @@ def mixed_precision(model: Model, dtype: torch.dtype = torch.bfloat16) -> Model:
     module = copy_without_masks(model)
     if any(x.dtype == torch.int8 for x in module.state_dict().values()):
         raise_invalid("mixed_precision", "model must have floating-point weights", dtype=torch.int8)
-    if any(isinstance(layer, Har) for layer in module.children()):
+    if parts := econometric_parts(module):
         for layer in module.children():
-            if not isinstance(layer, Har):
+            if layer not in parts:
                 layer.to(dtype)
     else:
         module.to(dtype)

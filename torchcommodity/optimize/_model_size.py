@@ -7,9 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from torchcommodity.forecast import Forecaster
-from torchcommodity.models import Har
 from torchcommodity.opkit.arguments import operation
-from torchcommodity.optimize._module import module_of
+from torchcommodity.optimize._module import econometric_parts, module_of
 
 
 class ModelSize(NamedTuple):
@@ -43,7 +42,7 @@ def model_size(model: nn.Module | Forecaster) -> ModelSize:
         40
     """
     module = module_of(model)
-    econometric = {id(x) for har in module.modules() if isinstance(har, Har) for x in _tensors(har)}
+    econometric = {id(x) for har in econometric_parts(module) for x in _tensors(har)}
     tensors = [x for x in _tensors(module) if id(x) not in econometric]
     count = sum(x.numel() for x in tensors)
     zeros = sum(int((x == 0).sum()) for x in tensors)

@@ -13,7 +13,7 @@ from torch.nn.utils import parametrize
 from torch.nn.utils.rnn import PackedSequence
 
 from torchcommodity.forecast import Forecaster
-from torchcommodity.models import HarNetwork
+from torchcommodity.models import Har, HarNetwork
 from torchcommodity.opkit.arguments import current_operation, raise_invalid
 from torchcommodity.training import one_thread
 
@@ -75,6 +75,11 @@ def with_module(model: Model, module: nn.Module, note: str = "") -> Model:
         return cast(Model, module)
     record = replace(model.record, note=f"{model.record.note}; {note}") if note else model.record
     return cast(Model, replace(model, model=cast(HarNetwork, module), record=record))
+
+
+def econometric_parts(module: nn.Module) -> list[Har]:
+    """The layers of a module that are calibrated in closed form; none of a module that is no forecaster's."""
+    return [layer for layer in module.modules() if isinstance(layer, Har)]
 
 
 def threads_of(model: nn.Module | Forecaster) -> AbstractContextManager[object]:

@@ -2,24 +2,25 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from torchcommodity.forecast import Forecaster
-from torchcommodity.models import HarGarch, HarGarchConfig, HarLstmConfig, HarNetwork, build_model, model_name
-from torchcommodity.opkit.arguments import operation
+from torchcommodity.models import HarGarchConfig, HarNetwork, InputSelection, build_model
+from torchcommodity.opkit.arguments import operation, raise_invalid
+from torchcommodity.optimize._batches import EveryRow
 from torchcommodity.optimize._benchmark_inputs import BatchInputs
 from torchcommodity.optimize._compile.compile import compile
 from torchcommodity.optimize._distill import distill
 from torchcommodity.optimize._fine_tune import fine_tune
-from torchcommodity.optimize._importance import correction_importance, prune_inputs, prune_rows, require_har_lstm
+from torchcommodity.optimize._importance import correction_importance, prune_inputs, prune_rows
 from torchcommodity.optimize._mixed_precision import mixed_precision
 from torchcommodity.optimize._prune import prune
 from torchcommodity.optimize._prune_units import prune_units
 from torchcommodity.optimize._quantize import quantize
-from torchcommodity.training import ModelInputs, Progress, from_toml, to_toml
+from torchcommodity.training import ModelInputs, Progress, from_toml, network_parameters, to_toml
 
 ORIGINAL, NO_NETWORK, COMBINED = "original", "no network", "combined"
 STUDENT_UNITS, LEARNING_RATE = 4, 3e-3  # of the network that is distilled
@@ -33,16 +34,11 @@ class Variant(NamedTuple):
     note: str = ""
 
 
-class AllRowsForecaster(nn.Module):
+class AllRowsForecaster(EveryRow):
     """Unoptimized forecast: compute the quantiles of every row and return those of the last."""
 
-    def __init__(self, model: HarNetwork) -> None:
-        super().__init__()
-        self.model = model
-
     def forward(self, *inputs: Tensor | None) -> Tensor:
-        har_output = self.model.har(*inputs)
-        return self.model.har.quantiles(har_output, self.model.correction(har_output))[:, -1]
+        return super().forward(*inputs)[:, -1]
 
 
 class Float32Forecaster(nn.Module):
@@ -71,8 +67,10 @@ def pipeline(
 ) -> dict[str, Variant]:
     """Apply every optimization separately, and combine distillation, row pruning, int8 and compilation.
 
+    A method that the model does not allow is left out; the note of the original says which and why.
+
     Args:
-        forecaster: forecaster whose model is a `HarLstm`, fitted on `inputs`.
+        forecaster: forecaster with a network, fitted on `inputs`.
         inputs: training and validation prices, up to the last row before the test rows.
         example: inputs at batch size 1, for which models are compiled, see `benchmark_inputs`.
         epochs: epochs of distillation, and at most three of fine-tuning.
@@ -85,60 +83,82 @@ def pipeline(
         Variants by name; the first is the original, the last the econometric part without a network.
 
     Raises:
-        ValueError: the model is not a HarLstm.
+        ValueError: the model has no network.
     """
-    hidden = require_har_lstm(forecaster).config.hidden
-    scores = correction_importance(forecaster, inputs)
+    network = forecaster.model
+    if not network_parameters(network):
+        raise_invalid("pipeline", "forecaster must have a network", model=type(network).__name__)
 
     def tuned(pruned: Forecaster) -> Variant:
         return _eager(fine_tune(pruned.to(device), inputs, epochs=min(epochs, 3)).to("cpu"))
+
+    def with_units_pruned() -> Variant:
+        name = network.recurrence
+        units: Any = network.get_submodule(name).hidden_size if name else None
+        amount = {"amount": 0.75} if units is None else {"units": max(units // 4, 1)}
+        return tuned(prune_units(forecaster, **amount))
 
     def distilled() -> Variant:
         teacher, student = forecaster.to(device), _small_student(forecaster, seed).to(device)
         result = distill(teacher, student, inputs, epochs=epochs, learning_rate=LEARNING_RATE)
         return _eager(result.model.to("cpu"))
 
+    def with_fewer_inputs(pruned: Forecaster) -> Forecaster:
+        scores = correction_importance(pruned, inputs)
+        return prune_rows(prune_inputs(pruned, scores), scores)
+
+    every_row = network.lookback is None  # else it forecasts the last row only
     methods: dict[str, Callable[[], Variant]] = {
-        ORIGINAL: lambda: Variant(forecaster, AllRowsForecaster(forecaster.model)),
-        "last row only": lambda: _eager(forecaster),
+        ORIGINAL: lambda: Variant(forecaster, AllRowsForecaster(network) if every_row else network.eval()),
+        **({"last row only": lambda: _eager(forecaster)} if every_row else {}),
         "80 % of weights pruned": lambda: tuned(prune(forecaster, 0.8)),
-        "75 % of units pruned": lambda: tuned(prune_units(forecaster, units=max(hidden // 4, 1))),
-        "inputs and rows pruned": lambda: _eager(prune_rows(prune_inputs(forecaster, scores), scores)),
+        "75 % of units pruned": with_units_pruned,
+        "inputs and rows pruned": lambda: _eager(with_fewer_inputs(forecaster)),
         "distilled": distilled,
         "int8": lambda: _eager(quantize(forecaster)),
         "bfloat16 network": lambda: _eager(mixed_precision(forecaster)),
-        "float32 prices": lambda: Variant(forecaster, Float32Forecaster(forecaster.model)),
+        "float32 prices": lambda: Variant(forecaster, Float32Forecaster(network)),
     }
     if compiled:
         methods["compiled"] = lambda: _compiled(forecaster, example)
-    variants: dict[str, Variant] = {}
+    variants, refusals = dict[str, Variant](), list[str]()
     for done, (name, apply) in enumerate(methods.items()):
         if progress is not None:
             progress(done, len(methods) + 1, name)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            variants[name] = apply()
-    student = variants["distilled"].forecaster
-    if student.model.har.shrink.any():
+            try:
+                variants[name] = apply()
+            except (ValueError, RuntimeError) as error:
+                refusals.append(f"{name} left out: {str(error).partition(chr(10))[0].rstrip('.')}")
+    variants[ORIGINAL] = variants[ORIGINAL]._replace(note="; ".join(refusals))
+    student = variants.get("distilled", variants[ORIGINAL]).forecaster
+    if isinstance(student.model, InputSelection) and student.model.har.shrink.any():
         student = prune_rows(student, correction_importance(student, inputs))
     small = quantize(student)
-    variants[COMBINED] = _compiled(small, example) if compiled else _eager(small)
+    variants[COMBINED] = _compiled(small, example) if "compiled" in variants else _eager(small)
     # the econometric part without a network: a lower bound on the time of eager variants
-    model = HarGarch(forecaster.model.har.assets, HarGarchConfig(forecaster.model.har.config))
-    model.har.load_state_dict(forecaster.model.har.state_dict())
-    variants[NO_NETWORK] = _eager(replace(forecaster, model=model))
+    without = HarGarchConfig(network.har.config).build(network.har.assets)
+    without.har.set_price_scale(network.har.scale)
+    without.har.load_state_dict(network.har.state_dict())
+    variants[NO_NETWORK] = _eager(replace(forecaster, model=without))
     return variants
 
 
 def _small_student(teacher: Forecaster, seed: int) -> Forecaster:
-    """A forecaster with the econometric part of the teacher, and a network of random weights."""
-    har = teacher.model.har
-    config = HarLstmConfig(har.config, hidden=STUDENT_UNITS)
-    model = build_model(config, har.assets, seed)
-    model.har.load_state_dict(har.state_dict())
-    given = from_toml(teacher.record.settings, model_name(teacher.model.config))  # a text that names another imports it
-    settings = to_toml(replace(given, model=config))
-    return replace(teacher, model=model.eval(), record=replace(teacher.record, settings=settings))
+    """A forecaster with the econometric part of the teacher, and a network of a few units with random weights."""
+    model = teacher.model
+    name = next((name for name in model.config.numbers() if name.rpartition(".")[2] == "hidden"), None)
+    if name is None:
+        rule = "a student of fewer units needs a setting `hidden`"
+        raise_invalid("pipeline", rule, settings=", ".join(model.config.numbers()))
+    student = build_model(model.config.with_numbers({name: STUDENT_UNITS}), model.har.assets, seed)
+    student.har.set_price_scale(model.har.scale)
+    # the econometric part, and the calibration of the outputs of a network on windows
+    state = {key: x for key, x in model.state_dict().items() if key.startswith("har.") or "." not in key}
+    student.load_state_dict(state, strict=False)
+    settings = to_toml(replace(from_toml(teacher.record.settings, model.config), model=student.config))
+    return replace(teacher, model=student.eval(), record=replace(teacher.record, settings=settings))
 
 
 def _eager(forecaster: Forecaster) -> Variant:

@@ -1,7 +1,6 @@
 """Pruning of hidden units: a smaller network."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Literal
 
 import torch
@@ -9,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn.utils import prune as torch_prune
 
 from torchcommodity import nn as own
-from torchcommodity.models import GarchLstm, Har, HarLltm, HarLstm, HarMlpLstm, HarRegime
+from torchcommodity.models import HarNetwork, ModelConfig, WindowNetwork, build_model
 from torchcommodity.opkit.arguments import check_integer, check_number, operation, raise_invalid
 from torchcommodity.optimize._calls import call_model
 from torchcommodity.optimize._masks import copy_without_masks
@@ -18,7 +17,6 @@ from torchcommodity.optimize._remove_units import remove_units
 from torchcommodity.optimize._unit_groups import CONV, UnitGroup, find_unit_groups, score_units
 from torchcommodity.optimize._weights import Weight, check_layers, in_layers, prunable_weights
 
-ONE_RECURRENCE = (HarLstm, HarLltm, GarchLstm, HarRegime, HarMlpLstm)  # `head` reads the units of the recurrence, alone
 WITH_UNITS = (nn.Linear, *CONV, nn.RNNBase, nn.RNNCellBase, own.LSTM, own.LSTMCell, own.LLTM, own.LLTMCell)
 
 
@@ -46,8 +44,9 @@ def prune_units(
     Biases and sizes stay.
 
     Args:
-        model: any module, or a forecaster whose head reads one recurrent layer (har-lstm, har-lltm, garch-lstm,
-            har-regime, har-mlp-lstm); not changed.
+        model: any module; a forecaster whose head reads one recurrent layer and nothing else, which the attribute
+            `recurrence` of its model names; or one of a network on windows, with the numbers of units among its
+            settings. Not changed.
         amount: share of the units of each layer to remove, in [0, 1); at least one unit remains.
         units: units that each layer keeps; smaller layers are left as they are. Give either `amount` or `units`.
         layers: paths of the layers whose units are pruned, as `named_modules` lists them; None: all.
@@ -88,19 +87,44 @@ def prune_units(
     if units is not None and units > largest:
         raise_invalid("prune_units", f"units must be in 1..{largest}", units=units)
     scores = [score_units(group) for group in groups]  # before any is removed
+    remaining = {}
     for group, score in zip(groups, scores):
         count = group.count - int((amount or 0.0) * group.count) if units is None else min(units, group.count)
+        remaining[group.count] = count
         remove_units(group, score.topk(count).indices.sort().values)
-    if isinstance(module, ONE_RECURRENCE):
-        module.config = replace(module.config, hidden=groups[0].layer.hidden_size)
-    else:
+    if isinstance(module, HarNetwork):
+        module.config = _smaller_config(module, remaining)
+    traced: nn.Module = module
+    if isinstance(module, WindowNetwork):
+        traced, example = module.network, module.example()
+    if example is not None:
         try:  # its forward may rely on sizes that a trace does not show
             with torch.no_grad(), restored_mode(module):
-                call(module.eval(), example)
+                call(traced.eval(), example)
         except Exception as error:
             rule = 'the forward of the model relies on the sizes of its layers; method="zero" keeps them'
             raise ValueError(f"prune_units: {rule}; got {type(error).__name__}: {error}") from error
     return with_module(model, module)
+
+
+def _smaller_config(module: HarNetwork, units: dict[int, int]) -> ModelConfig:
+    """The settings with which a file builds a model with fewer units: one of its numbers is that of the units.
+
+    Args:
+        module: without the units.
+        units: remaining ones, by the number of units of a layer before.
+    """
+    numbers = module.config.numbers()
+    for config in [module.config.with_numbers({name: units[int(x)]}) for name, x in numbers.items() if x in units]:
+        if _shapes(build_model(config, module.har.assets)) == _shapes(module):
+            return config
+    rule = "the units of the layers must be one of the settings of the model, with which a file builds it"
+    rule += "; prune a network of your own as a module, and pass it to Forecaster.from_module"
+    return raise_invalid("prune_units", rule, settings=", ".join(numbers) or "none")
+
+
+def _shapes(module: HarNetwork) -> dict[str, torch.Size]:
+    return {name: x.shape for name, x in module.state_dict().items() if not name.startswith("har.")}
 
 
 def _check_amount(amount: float | None, units: int | None) -> None:
@@ -116,18 +140,20 @@ def _check_amount(amount: float | None, units: int | None) -> None:
 
 
 def _groups(module: nn.Module, layers: Sequence[str] | None, example: object) -> list[UnitGroup]:
-    """Groups of a forecaster by rule, of any other module by trace."""
+    """Groups of a forecaster that names its recurrent layer, of any other module by trace."""
     check_layers(module, layers)
-    parts: Any = module
-    if isinstance(module, ONE_RECURRENCE):
-        name = "lltm" if isinstance(module, HarLltm) else "lstm"
-        recurrence = getattr(parts, name)
+    prefix = ""
+    if isinstance(module, HarNetwork) and module.recurrence:
+        name = module.recurrence
+        recurrence: Any = module.get_submodule(name)
         if not in_layers(name, layers):
             raise_invalid("prune_units", f"layers must contain {name}, the only one with units", layers=layers)
-        return [UnitGroup(name, recurrence, recurrence.hidden_size, readers=[parts.head])]
-    if any(isinstance(layer, Har) for layer in module.children()):
-        names = ", ".join(model.__name__ for model in ONE_RECURRENCE)
-        rule = f"the head of a forecaster must read one recurrent layer and nothing else ({names})"
+        return [UnitGroup(name, recurrence, recurrence.hidden_size, readers=[module.head])]
+    if isinstance(module, WindowNetwork):
+        example, prefix = module.example(), "network."
+        module = module.network
+    elif isinstance(module, HarNetwork):
+        rule = "the head of a forecaster must read one recurrent layer and nothing else, which `recurrence` names"
         rule += '; method="zero" keeps the sizes of any other'
         raise_invalid("prune_units", rule, model=type(module).__name__)
     if example is None:
@@ -136,8 +162,8 @@ def _groups(module: nn.Module, layers: Sequence[str] | None, example: object) ->
         with torch.no_grad():  # an example that does not fit is no fault of the trace
             call_model(module.eval(), example)
         groups, reasons = find_unit_groups(module, example)
-    groups = [group for group in groups if in_layers(group.name, layers)]
-    reasons = {name: reason for name, reason in reasons.items() if in_layers(name, layers)}
+    groups = [group for group in groups if in_layers(prefix + group.name, layers)]
+    reasons = {name: reason for name, reason in reasons.items() if in_layers(prefix + name, layers)}
     if not groups:
         details = "; ".join(f"{name}: {reason}" for name, reason in reasons.items()) or "no linear, conv or LSTM layer"
         rule = f"the model must have a layer whose units can be removed ({details})"

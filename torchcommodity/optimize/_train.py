@@ -7,10 +7,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from torchcommodity.models import Har
 from torchcommodity.opkit.arguments import check_integer, current_operation, raise_invalid
 from torchcommodity.optimize._batches import check_batches, raise_empty
 from torchcommodity.optimize._calls import check_callable
+from torchcommodity.optimize._module import econometric_parts
 
 Measure = Callable[[], float]
 MakeOptimizer = Callable[..., torch.optim.Optimizer]  # of torch.optim, or a partial of one
@@ -28,7 +28,7 @@ def train_epochs(
     """Train a module in place, and yield the mean loss of every epoch."""
     check_integer(current_operation(), 1, epochs=epochs)
     check_batches(batches, repeated=True)
-    econometric = {id(x) for har in module.modules() if isinstance(har, Har) for x in har.parameters()}
+    econometric = {id(x) for har in econometric_parts(module) for x in har.parameters()}
     parameters = [x for x in module.parameters() if x.requires_grad and id(x) not in econometric]
     if not parameters:
         raise_invalid(

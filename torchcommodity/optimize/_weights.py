@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from torchcommodity.models import Har
 from torchcommodity.opkit.arguments import current_operation, raise_invalid
+from torchcommodity.optimize._module import econometric_parts
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Weight:
 @torch.no_grad()
 def list_weights(module: nn.Module) -> list[Weight]:
     """List every weight of a module, in order."""
-    econometric = {id(layer) for har in module.modules() if isinstance(har, Har) for layer in har.modules()}
+    econometric = {id(layer) for har in econometric_parts(module) for layer in har.modules()}
     weights: dict[int, Weight] = {}
     for path, layer in module.named_modules():
         if "parametrizations" in path.split("."):

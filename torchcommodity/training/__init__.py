@@ -70,6 +70,7 @@ from torchcommodity.training._tune import Trial as Trial
 from torchcommodity.training._tune import TuneResult as TuneResult
 from torchcommodity.training._tune import tune as tune
 from torchcommodity.training._windows import check_no_look_ahead as check_no_look_ahead
+from torchcommodity.training._windows import predict_rows as predict_rows
 
 __all__ = [
     "HAR_GARCH",
@@ -124,6 +125,7 @@ __all__ = [
     "panel_bars",
     "parse_tensor_file",
     "pool_rows",
+    "predict_rows",
     "price_scale",
     "read_tensor_file",
     "reference_prices",

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from torchcommodity._choices import DEFAULT_MODEL
-from torchcommodity.models import Frequency, config_from_dict, model_name, to_model_config
+from torchcommodity.models import Frequency, ModelConfig, config_from_dict, model_name, to_model_config
 from torchcommodity.training._config import FitConfig, TrainConfig
 
 if sys.version_info >= (3, 11):
@@ -36,7 +36,7 @@ def load_config(path: str | Path, model: str | None = None, frequency: Frequency
         raise ValueError(f"config: {path} must be TOML; {error}") from None
 
 
-def from_toml(text: str, model: str | None = None, frequency: Frequency = "daily") -> FitConfig:
+def from_toml(text: str, model: str | ModelConfig | None = None, frequency: Frequency = "daily") -> FitConfig:
     """Parse settings from TOML, the inverse of `to_toml`; missing keys keep their defaults.
 
     >>> from_toml(to_toml(FitConfig())) == FitConfig()
@@ -45,8 +45,12 @@ def from_toml(text: str, model: str | None = None, frequency: Frequency = "daily
     return to_config(tomllib.loads(text), model, frequency)
 
 
-def to_config(values: dict[str, Any], model: str | None = None, frequency: Frequency = "daily") -> FitConfig:
+def to_config(
+    values: dict[str, Any], model: str | ModelConfig | None = None, frequency: Frequency = "daily"
+) -> FitConfig:
     """Build settings from nested dicts of plain values, as parsed from TOML or JSON; see `load_config`.
+
+    With the config of the model in place of its name nothing is imported.
 
     >>> to_config({"train": {"epochs": 3}, "model": {"name": "har-lstm", "hidden": 4}}).model.hidden
     4
@@ -57,16 +61,18 @@ def to_config(values: dict[str, Any], model: str | None = None, frequency: Frequ
     table = values.get("model", {})
     if not isinstance(table, dict):
         raise ValueError(f"config: model must be a table; got {table!r}")
+    own = model if isinstance(model, ModelConfig) else None
+    model = own.name if own is not None else model
     name = table.get("name", model or DEFAULT_MODEL)
     if not isinstance(name, str):
         raise ValueError(f"config: model.name must be a string; got {name!r}")
     if model not in (None, name):
         raise ValueError(f"config: model.name must match --model {model}; got {name}")
     settings = {key: value for key, value in table.items() if key != "name"}
-    tables = {"model": type(to_model_config(name, frequency))}
+    tables = {"model": type(own or to_model_config(name, frequency))}
     config_from_dict(FitConfig, {**values, "model": settings}, tables)  # raises for what is wrong with the values
     rows = settings.get("har", {}).get("frequency", frequency)
-    model_config = to_model_config(name, rows)
+    model_config = own or to_model_config(name, rows)
     defaults = to_values(FitConfig(model_config, TrainConfig.for_frequency(rows)))
     del defaults["model"]["name"]
     merged = _merge(defaults, {**values, "model": settings})

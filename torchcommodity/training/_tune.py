@@ -2,9 +2,8 @@
 
 import math
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -217,8 +216,7 @@ def _search_space(config: FitConfig, model: HarNetwork) -> dict[str, SearchRange
     if model.lookback is not None:  # the rows of its window are among its own settings
         del factors["window"]
     values = [(f"train.{name}", getattr(config.train, name), factor) for name, factor in factors.items()]
-    own = {name: value for name, value in config.model.to_dict().items() if name != "har"}
-    values += [(key, value, 2) for key, value in _leaves(own, "model")]
+    values += [(f"model.{name}", value, 2) for name, value in config.model.numbers().items()]
     space = {}
     for key, value, factor in values:
         if type(value) is int and value > 0:
@@ -228,17 +226,10 @@ def _search_space(config: FitConfig, model: HarNetwork) -> dict[str, SearchRange
     return space
 
 
-def _leaves(values: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
-    """Values of nested tables by their key."""
-    for name, value in values.items():
-        yield from _leaves(value, f"{prefix}.{name}") if isinstance(value, dict) else [(f"{prefix}.{name}", value)]
-
-
 def _with_settings(config: FitConfig, settings: dict[str, Any]) -> FitConfig:
-    values: dict[str, Any] = {"model": config.model.to_dict(), "train": {}}
+    tables: dict[str, dict[str, Any]] = {"model": {}, "train": {}}
     for key, value in settings.items():
-        *tables, name = key.split(".")
-        reduce(lambda table, part: table[part], tables, values)[name] = value
-    return replace(
-        config, model=config.model.from_dict(values["model"]), train=replace(config.train, **values["train"])
-    )
+        table, _, name = key.partition(".")
+        tables[table][name] = value
+    model, train = config.model.with_numbers(tables["model"]), replace(config.train, **tables["train"])
+    return replace(config, model=model, train=train)

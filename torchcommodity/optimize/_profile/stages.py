@@ -10,7 +10,7 @@ from torch.autograd.profiler import record_function
 from torch.autograd.profiler_util import FunctionEvent
 from torch.utils.hooks import RemovableHandle
 
-from torchcommodity.models import Har
+from torchcommodity.optimize._module import econometric_parts
 from torchcommodity.optimize._steps import device_of
 
 PREFIX = "torchcommodity."
@@ -37,11 +37,11 @@ class Stages:
     @contextmanager
     def record_layers(self) -> Iterator[None]:
         """Record the top-level layers; the econometric part, network and quantiles of a model of `models.MODELS`."""
-        handles, har = [], getattr(self.module, "har", None)
+        handles, har = [], next((x for x in econometric_parts(self.module) if x in self.module.children()), None)
         for name, layer in stage_layers(self.module):
-            if layer is not har or not isinstance(har, Har):
-                handles += self._hook(layer, NETWORK if isinstance(har, Har) else name)
-        if isinstance(har, Har):
+            if layer is not har:
+                handles += self._hook(layer, name if har is None else NETWORK)
+        if har is not None:
             for name, method in ((ECONOMETRIC, "forward"), (QUANTILES, "quantiles")):
                 setattr(har, method, self._wrap(name, getattr(har, method)))
         try:
@@ -50,7 +50,7 @@ class Stages:
             self.active.clear()
             for handle in handles:
                 handle.remove()
-            if isinstance(har, Har):
+            if har is not None:
                 del har.forward, har.quantiles
 
     def _hook(self, layer: nn.Module, name: str) -> list[RemovableHandle]:
