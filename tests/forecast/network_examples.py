@@ -54,8 +54,8 @@ class Mixture(nn.Module):
 
     def forward(self, prices: Tensor) -> MixtureSameFamily:
         x = self.linear((prices / prices[:, -1:]).log().flatten(1)).unflatten(-1, self.shape)
-        parts = Normal(0.1 * x[..., 1, :] * self.sigma, x[..., 2, :].exp() * self.sigma, validate_args=False)
-        return MixtureSameFamily(Categorical(logits=x[..., 0, :], validate_args=False), parts, validate_args=False)
+        parts = Normal(0.1 * x[..., 1, :] * self.sigma, x[..., 2, :].exp() * self.sigma)
+        return MixtureSameFamily(Categorical(logits=x[..., 0, :]), parts)
 
 
 class BatchNormalized(nn.Module):

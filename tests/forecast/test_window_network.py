@@ -157,6 +157,7 @@ def test_settings_of_a_network_are_those_of_its_file(
     again = forecast.fit(prices, from_toml(text))
     assert again.to_bytes() == fitted.to_bytes()
     assert from_toml(to_toml(from_toml(text))) == from_toml(text)
+    assert to_model_config(network).settings == {"hidden": 3 if network is network_examples.Mlp else 4}
 
 
 @pytest.mark.parametrize(

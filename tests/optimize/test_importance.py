@@ -37,7 +37,9 @@ def test_importance_is_zero_for_unused_inputs_and_prune_inputs_removes_them(
 
 def test_importance_rejects_model_without_network(forecaster: Forecaster, inputs: ModelInputs) -> None:
     without_network = replace(forecaster, model=HarGarch(2, HarGarchConfig(forecaster.model.har.config)))
-    with pytest.raises(ValueError, match="forecaster must have a network that selects its inputs .*; got model='HarGarch'"):
+    with pytest.raises(
+        ValueError, match=r"forecaster must have a network that selects its inputs .*; got model='HarGarch'"
+    ):
         correction_importance(without_network, inputs)
 
 

@@ -2,9 +2,12 @@
 
 import copy
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
+from torch.distributions import Distribution
 from torch.nn.utils import parametrize
 
 from torchcommodity.export._columns import ColumnLayout
@@ -94,11 +97,22 @@ def _freeze_constraints(model: nn.Module) -> nn.Module:
     return model
 
 
+@contextmanager
+def _unchecked() -> Iterator[None]:
+    """Distributions do not check their arguments: Python would have to read values of a graph."""
+    before = Distribution._validate_args
+    Distribution.set_default_validate_args(False)
+    try:
+        yield
+    finally:
+        Distribution.set_default_validate_args(before)
+
+
 def trace(graph: RawPriceForecaster, min_rows: int) -> torch.export.ExportedProgram:
     """Graph of ATen and `commodity` operators, for any batch size and at least `min_rows` rows."""
     dynamic = {0: torch.export.Dim("B", min=1), 1: torch.export.Dim("T", min=min_rows)}
     # a distribution of torch turns gradients on: in a graph without them that would be one more operator
-    with torch.set_grad_enabled(graph.model.lookback is not None), warnings.catch_warnings():
+    with torch.set_grad_enabled(graph.model.lookback is not None), _unchecked(), warnings.catch_warnings():
         # torch's recurrent layers list their weights once more, which its exporter takes for a change of the model
         warnings.filterwarnings("ignore", r"(?s).*_flat_weights", UserWarning)
         return torch.export.export(graph, graph.sample_inputs(2, min_rows + 1), dynamic_shapes=(dynamic, dynamic))

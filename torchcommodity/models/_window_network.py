@@ -12,7 +12,7 @@ Legend: B batch, L rows of the window, N symbols, H horizons, Q levels, F featur
 import copy
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from importlib import import_module
@@ -36,6 +36,7 @@ NetworkOutput = Literal["quantiles", "point", "scale"]
 LOOKBACK = 60  # rows of a window, unless the network has an attribute `lookback`
 FURTHER_INPUTS = ModelInputs._fields[1:7]
 HALVINGS = 30  # of an interval of 64 sigma on each side that holds a quantile of a distribution
+GIVEN = ("assets", "horizons", "levels", "lookback", "config")  # arguments of what makes a network, if it asks for them
 NARROWEST = 1e-8  # width of quantiles
 
 
@@ -72,7 +73,7 @@ class NetworkConfig(ModelConfig):
     def build(self, assets: int) -> HarNetwork:
         if not corrects_scale(self.factory):
             return WindowNetwork(assets, self)
-        check_settings(self.factory, self.settings, ("assets", "config"))
+        check_settings(self.factory, self.settings)
         network: HarNetwork = self.factory(assets, self, **self.settings)
         return network
 
@@ -150,6 +151,7 @@ def windowed(
         if network.args:
             raise TypeError(f"windowed: a partial must have its settings by name; got {network.args}")
         network, settings = network.func, network.keywords
+    settings = {**default_settings(network), **settings}
     named = type(network) if isinstance(network, nn.Module) else network
     rows = getattr(network, "lookback", LOOKBACK) if lookback is None else lookback
     rows = 0 if corrects_scale(network) else rows
@@ -162,6 +164,27 @@ def corrects_scale(factory: Any) -> bool:
     return isinstance(factory, type) and issubclass(factory, HarNetwork)
 
 
+def is_plain(value: Any) -> bool:
+    """Whether a file keeps a value: a number, a text, true or false, or a tuple or list of these."""
+    return all(isinstance(x, bool | int | float | str) for x in (value if isinstance(value, list | tuple) else [value]))
+
+
+def arguments_of(factory: Any) -> list[inspect.Parameter]:
+    """The arguments of what makes a network, by name."""
+    try:
+        parameters = inspect.signature(factory).parameters.values()
+    except ValueError:  # a built-in
+        return []
+    return [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+
+
+def default_settings(factory: Any) -> dict[str, Any]:
+    """Defaults of the arguments of what makes a network, which a file keeps: they may be others in a later version."""
+    arguments = [] if isinstance(factory, nn.Module) else arguments_of(factory)
+    values = {p.name: p.default for p in arguments if p.default is not p.empty and p.name not in GIVEN}
+    return {name: value for name, value in values.items() if is_plain(value)}
+
+
 def plain_settings(settings: Any) -> dict[str, Any]:
     """Settings of a network as a file keeps them: numbers, texts, true or false, and tuples of these.
 
@@ -171,8 +194,7 @@ def plain_settings(settings: Any) -> dict[str, Any]:
     if not isinstance(settings, Mapping):
         raise TypeError(f"model: settings must be a table of arguments; got {settings!r}")
     for name, value in settings.items():
-        values = value if isinstance(value, list | tuple) else [value]
-        if not all(isinstance(x, bool | int | float | str) for x in values):
+        if not is_plain(value):
             rule = "settings of a network must be numbers, texts, true or false, or lists of these, which a file keeps"
             raise TypeError(f"model: {rule}; got {name}={value!r}: pass lambda: ... to fit without them")
     return {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
@@ -359,37 +381,25 @@ def make_network(factory: Any, known: dict[str, Any], settings: dict[str, Any]) 
         TypeError: it needs another argument, or returns no Module.
         ValueError: it has no argument of the name of a setting.
     """
-    named = check_settings(factory, settings, known)
-    if unknown := [p.name for p in named if p.default is p.empty and p.name not in {**known, **settings}]:
+    check_settings(factory, settings)
+    arguments = arguments_of(factory)
+    if unknown := [p.name for p in arguments if p.default is p.empty and p.name not in {**known, **settings}]:
         rule = "what makes a model may ask for assets, horizons, levels and lookback"
         got = f"{import_path(factory)} needs {', '.join(unknown)}"
         raise TypeError(f"model: {rule}; {got}: give it a default, or pass partial({import_path(factory)}, ...)")
-    asked = {p.name for p in named}
-    network = factory(**{name: value for name, value in known.items() if name in asked}, **settings)
+    network = factory(**{p.name: known[p.name] for p in arguments if p.name in known}, **settings)
     if not isinstance(network, nn.Module):
         raise TypeError(f"model: {import_path(factory)} must return a Module; got {type(network).__name__}")
     return network
 
 
-def check_settings(factory: Any, settings: dict[str, Any], given: Iterable[str]) -> list[inspect.Parameter]:
-    """The arguments of what makes a network, by name; ValueError for a setting that is none of them.
-
-    Args:
-        factory: the class or function.
-        settings: by name.
-        given: names of arguments that are no settings.
-    """
-    try:
-        parameters = [*inspect.signature(factory).parameters.values()]
-    except ValueError:  # a built-in
-        parameters = []
-    named = [p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
-    free = [p.name for p in named if p.name not in given]
-    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters)
-    if unknown := [name for name in settings if name not in free and (name in given or not takes_any)]:
-        rule = f"settings must be among the arguments of {import_path(factory)}, {', '.join(free) or 'which has none'}"
+def check_settings(factory: Any, settings: dict[str, Any]) -> None:
+    """Raise ValueError for a setting that is no argument of what makes a network, which may take any name."""
+    names = [p.name for p in arguments_of(factory) if p.name not in GIVEN]
+    unknown = [name for name in settings if name not in names]
+    if unknown and (set(unknown) & set(GIVEN) or not inspect.getfullargspec(factory).varkw):
+        rule = f"settings must be among the arguments of {import_path(factory)}, {', '.join(names) or 'which has none'}"
         raise ValueError(f"model: {rule}; got {', '.join(unknown)}")
-    return named
 
 
 def filled_log_prices(prices: Tensor) -> Tensor:  # (B, L, N) -> (B, L, N)
@@ -420,4 +430,10 @@ def quantiles_of(distribution: Distribution, levels: Tensor, sigma: Tensor) -> T
         middle = (low + high) / 2
         below = distribution.cdf(middle.to(torch.float32)) < tau
         low, high = torch.where(below, middle, low), torch.where(below, high, middle)
-    return ((low + high) / 2).movedim(0, -1)
+    quantiles = (low + high) / 2
+    if torch.is_grad_enabled():  # of the implicit function F(q) = tau: dq = -dF / f, without a change of its value
+        at = quantiles.detach().to(torch.float32)
+        density = distribution.log_prob(at).exp().detach().clamp(min=torch.finfo(torch.float32).tiny)
+        change = (tau - distribution.cdf(at)) / density
+        quantiles = quantiles.detach() + (change - change.detach())
+    return quantiles.movedim(0, -1)

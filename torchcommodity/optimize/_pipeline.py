@@ -1,6 +1,6 @@
 """Optimized variants of a forecaster: each method separately, and a combination."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -148,17 +148,31 @@ def pipeline(
 def _small_student(teacher: Forecaster, seed: int) -> Forecaster:
     """A forecaster with the econometric part of the teacher, and a network of a few units with random weights."""
     model = teacher.model
-    name = next((name for name in model.config.numbers() if name.rpartition(".")[2] == "hidden"), None)
-    if name is None:
-        rule = "a student of fewer units needs a setting `hidden`"
-        raise_invalid("pipeline", rule, settings=", ".join(model.config.numbers()))
-    student = build_model(model.config.with_numbers({name: STUDENT_UNITS}), model.har.assets, seed)
-    student.har.set_price_scale(model.har.scale)
+    student = min(_smaller_models(model, seed), key=_size, default=None)
+    if student is None:
+        rule = f"a student needs a setting of more than {STUDENT_UNITS} units with which its network is smaller"
+        raise_invalid("pipeline", rule, settings=", ".join(model.config.numbers()) or "none")
     # the econometric part, and the calibration of the outputs of a network on windows
     state = {key: x for key, x in model.state_dict().items() if key.startswith("har.") or "." not in key}
     student.load_state_dict(state, strict=False)
     settings = to_toml(replace(from_toml(teacher.record.settings, model.config), model=student.config))
     return replace(teacher, model=student.eval(), record=replace(teacher.record, settings=settings))
+
+
+def _smaller_models(model: HarNetwork, seed: int) -> Iterator[HarNetwork]:
+    """Models one of whose numbers, such as that of hidden units, is that of the student's units."""
+    for name, value in model.config.numbers().items():
+        if type(value) is int and value > STUDENT_UNITS and name != "lookback":
+            try:
+                smaller = build_model(model.config.with_numbers({name: STUDENT_UNITS}), model.har.assets, seed)
+            except (ValueError, RuntimeError, AssertionError):  # such as units that heads of attention do not divide
+                continue
+            if _size(smaller) < _size(model):
+                yield smaller
+
+
+def _size(model: HarNetwork) -> int:
+    return sum(x.numel() for x in network_parameters(model))
 
 
 def _eager(forecaster: Forecaster) -> Variant:
