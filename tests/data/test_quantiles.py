@@ -62,6 +62,13 @@ DEFECTS: dict[str, tuple[dict[str, object], str]] = {
 }
 
 
+def test_read_quantiles_of_spreads_may_be_negative() -> None:
+    frame = wide({"symbol": "CRACK", "0.05": -3.5, "0.5": 0.0})
+    assert read_quantiles(frame, signed=["CRACK"]).values[1].tolist() == [-3.5, 0.0, 24.0]
+    with pytest.raises(DataError, match=r"row 2: expected positive prices; .* got -3.5 at 0.05"):
+        read_quantiles(frame, signed=["WTI"])
+
+
 @pytest.mark.parametrize("name", DEFECTS)
 def test_read_quantiles_names_row_and_value_of(name: str) -> None:
     row, message = DEFECTS[name]

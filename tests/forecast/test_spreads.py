@@ -253,5 +253,16 @@ def test_scoreboard_scores_a_spread(spread: Panel) -> None:
         steps = torch.tensor(levels, dtype=torch.double) - 0.5
         return panel.values.plain()[-1][:, None] + 4 * steps.expand(len(horizons), 1, -1)
 
-    board = scoreboard.run(task, functions={"four dollars": last_price}, without=["autoarima", "autoets", "theta"])
+    table = task.outcomes()[["origin", "symbol", "horizon", "price"]]
+    steps = {f"{level:g}": table["price"] + 4 * (level - 0.5) for level in task.levels}
+    table = table.drop(columns="price").assign(**steps)
+    assert (table["0.05"] < 0).any()
+    board = scoreboard.run(
+        task,
+        functions={"four dollars": last_price},
+        tables={"in a file": table},
+        without=["autoarima", "autoets", "theta"],
+    )
     assert board.score("four dollars", 5).n == board.score("har-garch", 5).n > 40
+    losses = [board.score(name, 21).pinball for name in ("four dollars", "in a file")]
+    assert losses[0] == pytest.approx(losses[1])

@@ -140,7 +140,7 @@ def scoreboard(
         return
     check_output_folder(out, FILES)
     files = _named(quantiles, lambda path: Path(path).name.partition(".")[0])
-    tables = {name: read_quantiles(path, unit=unit, model=name) for name, path in files.items()}
+    tables = {name: read_quantiles(path, unit=unit, model=name, signed=task.signed) for name, path in files.items()}
     for table in tables.values():
         align_quantiles(table, task)  # a defect is reported before minutes of fits
     omitted = parse_names(without, "--without") if without else []

@@ -78,7 +78,7 @@ def run(
         )
     forecasts = {}
     for name, source in tables.items():
-        table = source if isinstance(source, QuantileTable) else read_quantiles(source, model=name)
+        table = source if isinstance(source, QuantileTable) else read_quantiles(source, model=name, signed=task.signed)
         forecasts[name] = align_quantiles(table, task)
     for name, function in functions.items():
         forecasts[name] = call_function(function, task, _label_progress(progress, name))

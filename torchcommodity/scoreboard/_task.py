@@ -21,7 +21,7 @@ from torchcommodity.data import (
     targets,
     to_panel,
 )
-from torchcommodity.forecast import TEST_YEARS
+from torchcommodity.forecast import TEST_YEARS, signed_columns
 from torchcommodity.models import positive_prices
 from torchcommodity.opkit.arguments import operation
 from torchcommodity.training import FitConfig, min_fit_rows, price_scale
@@ -75,6 +75,11 @@ class Task:
     targets: Tensor
     target_dates: np.ndarray
     scale: Tensor | None = None
+
+    @property
+    def signed(self) -> tuple[str, ...]:
+        """Symbols whose prices may be zero or negative."""
+        return tuple(self.panel.symbols[n] for n in signed_columns(self.scale))
 
     @property
     def origins(self) -> np.ndarray:

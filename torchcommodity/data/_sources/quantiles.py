@@ -1,7 +1,7 @@
 """Quantile forecasts of any model from a file or a frame."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -33,7 +33,7 @@ class QuantileTable:
         horizons: R horizons as written, "21" or "1m"; of Nixtla's layout the number of the row after the origin.
         levels: Q probabilities, increasing.
         values: `(R, Q)` quantiles, finite, not decreasing along a row.
-        unit: what `values` are: prices, which are positive, or cumulative log-returns since the origin.
+        unit: what `values` are: prices, which are positive but for spreads, or cumulative log-returns since the origin.
         lines: `(R,)` line or row of the file where each begins.
         label: name of the file, to open error messages.
         row_word: "line" or "row".
@@ -71,7 +71,9 @@ class QuantileTable:
             raise DataError(f"{self.at(rows[0])}: expected {expected}; got {describe(rows[0])}{more}")
 
 
-def read_quantiles(source: Any, *, unit: QuantileUnit | None = None, model: str | None = None) -> QuantileTable:
+def read_quantiles(
+    source: Any, *, unit: QuantileUnit | None = None, model: str | None = None, signed: Iterable[str] = ()
+) -> QuantileTable:
     """Read quantile forecasts from a file or a frame, in one of three layouts.
 
     | layout | columns |
@@ -87,10 +89,11 @@ def read_quantiles(source: Any, *, unit: QuantileUnit | None = None, model: str 
         source: a file, or a frame of pandas, polars, DuckDB or Arrow.
         unit: "price" or "log_return"; by default what the column of a long table says, else prices.
         model: which model of a Nixtla table; may be omitted where it has one.
+        signed: symbols whose prices may be zero or negative.
 
     Returns:
-        The quantiles with the line of each row. No quantile is missing, crosses another or, if it is a price, is not
-        positive.
+        The quantiles with the line of each row. No quantile is missing, crosses another or, if it is a price of another
+        symbol, is not positive.
 
     Raises:
         ValueError: another unit.
@@ -119,7 +122,7 @@ def read_quantiles(source: Any, *, unit: QuantileUnit | None = None, model: str 
         result = reader.nixtla(unit or "price", model)
     else:
         result = reader.wide(unit or "price")
-    return _checked(result)
+    return _checked(result, signed)
 
 
 class _Reader:
@@ -228,7 +231,7 @@ class _Reader:
         return QuantileTable(**{**vars(result), "every_step": every_step})
 
 
-def _checked(table: QuantileTable) -> QuantileTable:
+def _checked(table: QuantileTable, signed: Iterable[str]) -> QuantileTable:
     """The table, or a `DataError` for the first defect of a kind, with the number of further ones."""
     with extra("forecast"):
         import pandas as pd
@@ -243,7 +246,7 @@ def _checked(table: QuantileTable) -> QuantileTable:
     expected = "a finite quantile at every level; leave the whole row out where there is no forecast"
     table.reject(np.any(missing, axis=1), expected, lambda row: f"none at {levels[missing[row].argmax()]:g}")
     if table.unit == "price":
-        low: Array = values <= 0
+        low: Array = (values <= 0) & ~np.isin(table.symbols, list(signed))[:, None]
         expected = "positive prices; log-returns are read with --unit log_return (unit=)"
         first = low.argmax(axis=1)
         table.reject(
