@@ -161,7 +161,7 @@ def _one_per_day(grid: Grid, times: Array, reading: Reading) -> Grid:
         symbol, where = grid.symbols[0 if grid.codes is None else grid.codes[row]], grid.origin.at(int(grid.lines[row]))
         raise DataError(
             f"{where}: {symbol!r}: expected one price for {grid.days[row]}; got several times of the day; convert to "
-            "daily closes, e.g. frame.resample('D').last()"
+            "daily closes, e.g. frame.resample('D').last(), or of power prices to daily means, .mean()"
         )
     last = np.sort(order[np.append(~same, True)])
     value = f"{len(order) - len(last):,} rows are earlier on the same day"
