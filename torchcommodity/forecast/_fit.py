@@ -215,8 +215,8 @@ def predict(
 
     Args:
         forecaster: from `fit` or `Forecaster.load`.
-        prices: raw prices, anything that `data.to_panel` takes, with at least the forecaster's symbols, in
-            any order. Symbols without a contract take that of the forecaster.
+        prices: raw prices, anything that `data.to_panel` takes, with at least the forecaster's symbols, or the legs of
+            its spreads, in any order. Symbols without a contract take that of the forecaster.
         covariates: those of the fit, with their values up to now, if it had any. A covariate whose last value is too
             old gives no information, which is a finding of the forecast.
         references: prices of the forecaster's references, as for `fit`, unless `prices` has them. One without a recent
