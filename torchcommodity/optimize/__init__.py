@@ -1,11 +1,10 @@
 """Make a trained model smaller or faster: profile, prune, distill, quantize, compile, benchmark."""
 
+from torchcommodity.optimize._batches import BatchInputs as BatchInputs
+from torchcommodity.optimize._batches import benchmark_inputs as benchmark_inputs
 from torchcommodity.optimize._benchmark import BenchmarkRow as BenchmarkRow
 from torchcommodity.optimize._benchmark import benchmark_table as benchmark_table
 from torchcommodity.optimize._benchmark import summarize_benchmark as summarize_benchmark
-from torchcommodity.optimize._benchmark_inputs import BatchInputs as BatchInputs
-from torchcommodity.optimize._benchmark_inputs import benchmark_inputs as benchmark_inputs
-from torchcommodity.optimize._channels_last import channels_last as channels_last
 from torchcommodity.optimize._compile.compile import compile as compile
 from torchcommodity.optimize._compile.result import CompileResult as CompileResult
 from torchcommodity.optimize._compile.result import GraphBreak as GraphBreak
@@ -13,13 +12,12 @@ from torchcommodity.optimize._compile.result import OutputDifference as OutputDi
 from torchcommodity.optimize._compile.result import Recompilation as Recompilation
 from torchcommodity.optimize._distill import Distillation as Distillation
 from torchcommodity.optimize._distill import distill as distill
-from torchcommodity.optimize._fine_tune import fine_tune as fine_tune
 from torchcommodity.optimize._importance import Importance as Importance
 from torchcommodity.optimize._importance import correction_importance as correction_importance
 from torchcommodity.optimize._importance import importance as importance
 from torchcommodity.optimize._importance import prune_inputs as prune_inputs
 from torchcommodity.optimize._importance import prune_rows as prune_rows
-from torchcommodity.optimize._masks import remove_masks as remove_masks
+from torchcommodity.optimize._mixed_precision import channels_last as channels_last
 from torchcommodity.optimize._mixed_precision import mixed_precision as mixed_precision
 from torchcommodity.optimize._model_size import ModelSize as ModelSize
 from torchcommodity.optimize._model_size import model_size as model_size
@@ -31,20 +29,22 @@ from torchcommodity.optimize._pipeline import pipeline as pipeline
 from torchcommodity.optimize._profile.profile import profile as profile
 from torchcommodity.optimize._profile.result import OperatorCost as OperatorCost
 from torchcommodity.optimize._profile.result import Profile as Profile
+from torchcommodity.optimize._prune import Sparsity as Sparsity
+from torchcommodity.optimize._prune import WeightSparsity as WeightSparsity
 from torchcommodity.optimize._prune import prune as prune
+from torchcommodity.optimize._prune import sparsity as sparsity
 from torchcommodity.optimize._prune_units import prune_units as prune_units
-from torchcommodity.optimize._quantization_report import QuantizationReport as QuantizationReport
-from torchcommodity.optimize._quantization_report import QuantizedWeight as QuantizedWeight
-from torchcommodity.optimize._quantization_report import quantization_report as quantization_report
+from torchcommodity.optimize._quantize import QuantizationReport as QuantizationReport
+from torchcommodity.optimize._quantize import QuantizedWeight as QuantizedWeight
+from torchcommodity.optimize._quantize import quantization_report as quantization_report
 from torchcommodity.optimize._quantize import quantize as quantize
-from torchcommodity.optimize._sparsity import Sparsity as Sparsity
-from torchcommodity.optimize._sparsity import WeightSparsity as WeightSparsity
-from torchcommodity.optimize._sparsity import sparsity as sparsity
 from torchcommodity.optimize._speedup import Speedup as Speedup
 from torchcommodity.optimize._speedup import speedup as speedup
 from torchcommodity.optimize._speedup import time_interleaved as time_interleaved
+from torchcommodity.optimize._train import fine_tune as fine_tune
 from torchcommodity.optimize._weight_importance import WeightImportance as WeightImportance
 from torchcommodity.optimize._weight_importance import weight_importance as weight_importance
+from torchcommodity.optimize._weights import remove_masks as remove_masks
 
 __all__ = [
     "COMBINED",

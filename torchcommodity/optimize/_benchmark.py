@@ -12,8 +12,7 @@ from torchcommodity.data import targets
 from torchcommodity.forecast import diebold_mariano
 from torchcommodity.losses import pinball
 from torchcommodity.models import WindowNetwork, positive_prices
-from torchcommodity.optimize._batches import EveryRow
-from torchcommodity.optimize._benchmark_inputs import BatchInputs, benchmark_inputs
+from torchcommodity.optimize._batches import BatchInputs, EveryRow, benchmark_inputs
 from torchcommodity.optimize._model_size import ModelSize, model_size
 from torchcommodity.optimize._pipeline import COMBINED, NO_NETWORK, ORIGINAL, Float32Forecaster, Variant
 from torchcommodity.optimize._profile.measure import call_peak_bytes

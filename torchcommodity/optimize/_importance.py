@@ -11,8 +11,7 @@ from torchcommodity.forecast import Forecaster
 from torchcommodity.models import InputSelection
 from torchcommodity.opkit.arguments import check_integer, check_number, current_operation, operation, raise_invalid
 from torchcommodity.optimize._batches import batch_loss, batches_and_loss, split_batch
-from torchcommodity.optimize._calls import Loss
-from torchcommodity.optimize._module import copy_module, is_sequence, threads_of
+from torchcommodity.optimize._module import Loss, copy_module, is_sequence, threads_of
 from torchcommodity.training import ModelInputs, check_no_extra_terms, one_thread
 
 

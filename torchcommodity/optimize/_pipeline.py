@@ -10,16 +10,15 @@ from torch import Tensor, nn
 from torchcommodity.forecast import Forecaster
 from torchcommodity.models import HarGarchConfig, HarNetwork, InputSelection, build_model
 from torchcommodity.opkit.arguments import operation, raise_invalid
-from torchcommodity.optimize._batches import EveryRow
-from torchcommodity.optimize._benchmark_inputs import BatchInputs
+from torchcommodity.optimize._batches import BatchInputs, EveryRow
 from torchcommodity.optimize._compile.compile import compile
 from torchcommodity.optimize._distill import distill
-from torchcommodity.optimize._fine_tune import fine_tune
 from torchcommodity.optimize._importance import correction_importance, prune_inputs, prune_rows
 from torchcommodity.optimize._mixed_precision import mixed_precision
 from torchcommodity.optimize._prune import prune
 from torchcommodity.optimize._prune_units import prune_units
 from torchcommodity.optimize._quantize import quantize
+from torchcommodity.optimize._train import fine_tune
 from torchcommodity.training import ModelInputs, Progress, from_toml, network_parameters, to_toml
 
 ORIGINAL, NO_NETWORK, COMBINED = "original", "no network", "combined"

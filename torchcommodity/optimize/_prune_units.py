@@ -10,12 +10,9 @@ from torch.nn.utils import prune as torch_prune
 from torchcommodity import nn as own
 from torchcommodity.models import HarNetwork, ModelConfig, WindowNetwork, build_model
 from torchcommodity.opkit.arguments import check_integer, check_number, operation, raise_invalid
-from torchcommodity.optimize._calls import call_model
-from torchcommodity.optimize._masks import copy_without_masks
-from torchcommodity.optimize._module import Model, call, restored_mode, with_module
-from torchcommodity.optimize._remove_units import remove_units
-from torchcommodity.optimize._unit_groups import CONV, UnitGroup, find_unit_groups, score_units
-from torchcommodity.optimize._weights import Weight, check_layers, in_layers, prunable_weights
+from torchcommodity.optimize._module import Model, call, call_model, restored_mode, with_module
+from torchcommodity.optimize._unit_groups import CONV, UnitGroup, find_unit_groups, remove_units, score_units
+from torchcommodity.optimize._weights import Weight, check_layers, copy_without_masks, in_layers, prunable_weights
 
 WITH_UNITS = (nn.Linear, *CONV, nn.RNNBase, nn.RNNCellBase, own.LSTM, own.LSTMCell, own.LLTM, own.LLTMCell)
 

@@ -9,11 +9,9 @@ from torch import Tensor, nn
 from torchcommodity.forecast import Forecaster
 from torchcommodity.opkit.arguments import current_operation, operation, raise_invalid
 from torchcommodity.optimize._batches import batch_loss, batches_and_loss, raise_empty
-from torchcommodity.optimize._calls import Loss
-from torchcommodity.optimize._masks import copy_without_masks
-from torchcommodity.optimize._module import restored_mode
+from torchcommodity.optimize._module import Loss, restored_mode
 from torchcommodity.optimize._table import format_table
-from torchcommodity.optimize._weights import Weight, prunable_weights
+from torchcommodity.optimize._weights import Weight, copy_without_masks, prunable_weights
 from torchcommodity.training import ModelInputs
 
 

@@ -8,10 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from torchcommodity.optimize._batches import split_inputs
-from torchcommodity.optimize._calls import Loss, call_loss, call_model, describe
 from torchcommodity.optimize._compile.dynamo import CompileLog, compile_limit, describe_error
 from torchcommodity.optimize._compile.result import OutputDifference, Recompilation
-from torchcommodity.optimize._module import call
+from torchcommodity.optimize._module import Loss, call, call_loss, call_model, describe
 from torchcommodity.optimize._speedup import Times, time_interleaved
 from torchcommodity.optimize._steps import copy_batch, device_of, named_tensors, versions
 

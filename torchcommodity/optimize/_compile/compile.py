@@ -10,10 +10,9 @@ from torch import nn
 from torchcommodity.forecast import Forecaster
 from torchcommodity.opkit.arguments import check_integer, operation, raise_invalid
 from torchcommodity.optimize._batches import check_iterable, raise_empty
-from torchcommodity.optimize._calls import Loss
 from torchcommodity.optimize._compile.comparison import Comparison
 from torchcommodity.optimize._compile.result import CompileResult
-from torchcommodity.optimize._module import module_of, threads_of
+from torchcommodity.optimize._module import Loss, module_of, threads_of
 from torchcommodity.optimize._speedup import speedup
 from torchcommodity.optimize._steps import device_of, restored, to_device
 

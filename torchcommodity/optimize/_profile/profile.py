@@ -8,12 +8,10 @@ from torch import nn
 
 from torchcommodity.forecast import Forecaster
 from torchcommodity.opkit.arguments import check_integer, operation, raise_invalid
-from torchcommodity.optimize._calls import Loss
-from torchcommodity.optimize._module import module_to_run, threads_of
-from torchcommodity.optimize._profile.measure import measure
+from torchcommodity.optimize._module import Loss, module_to_run, threads_of
+from torchcommodity.optimize._profile.measure import BatchSource, ProfiledStep, measure
 from torchcommodity.optimize._profile.result import Profile
 from torchcommodity.optimize._profile.stacks import locations, record_stacks, write_stacks, write_trace
-from torchcommodity.optimize._profile.step import BatchSource, ProfiledStep
 from torchcommodity.optimize._profile.summarize import summarize
 from torchcommodity.optimize._steps import restored
 

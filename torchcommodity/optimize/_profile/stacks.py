@@ -10,11 +10,11 @@ from torch.autograd.profiler_util import FunctionEvent
 from torch.profiler import ProfilerActivity, profile
 
 from torchcommodity.data import write_atomic
-from torchcommodity.optimize._profile.step import ProfiledStep
+from torchcommodity.optimize._profile.measure import ProfiledStep
 
 LIBRARY = re.compile(r"^(<|nn\.Module: )|(^|/)torch/")  # built-in functions, names of modules, PyTorch
 FRAME = re.compile(r"(.*)\((\d+)\): (.*)")
-OWN = re.compile(r"torchcommodity/optimize/(_calls|_module|_steps|_profile/step)\.py")
+OWN = re.compile(r"torchcommodity/optimize/(_module|_steps|_profile/measure)\.py")
 
 
 def record_stacks(run: ProfiledStep, batch: object) -> list[FunctionEvent]:

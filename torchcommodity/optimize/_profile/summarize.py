@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from torch.autograd.profiler_util import FunctionEvent
 
-from torchcommodity.optimize._profile.measure import Measurement, peak_bytes
+from torchcommodity.optimize._profile.measure import Measurement, ProfiledStep, peak_bytes
 from torchcommodity.optimize._profile.result import IDLE, PYTHON, WAITING, OperatorCost, Profile
 from torchcommodity.optimize._profile.stages import (
     BACKWARD,
@@ -21,7 +21,6 @@ from torchcommodity.optimize._profile.stages import (
     stage_layers,
     stage_shares,
 )  # fmt: skip
-from torchcommodity.optimize._profile.step import ProfiledStep
 
 ALLOCATORS = {"aten::empty", "aten::empty_strided", "aten::empty_like", "aten::resize_"}
 Location = Mapping[tuple[str, str], str]  # of an operator with its shapes
