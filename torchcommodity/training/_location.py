@@ -5,7 +5,7 @@ and volatile periods weigh alike, and each coefficient is drawn toward zero by i
 of an outcome that it explains over that of a mean of as many independent outcomes as the rows hold.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import torch
@@ -22,6 +22,7 @@ SEASON_PRIOR = 6.0  # likewise of a season
 REVERSION_PRIOR = 12.0  # likewise of a spread to its mean
 MAX_PAIRS = 64  # of a symbol, those of the strongest correlation: further copies of a price say nothing new
 ROUNDING = 1e-9  # of a log ratio
+SYMBOLS = 256  # whose correlations with all goods are in memory at a time
 ROWS, COLUMNS = 256, 32  # rows of all goods, and goods in all rows, that stay in the cache of a processor
 
 
@@ -76,8 +77,7 @@ def fit_location(
     expected, related = torch.zeros(2, *targets.mT.shape, dtype=target.dtype)  # (N, T, H)
     for group in carried.same_rows(location.assets):
         history = carried.history(group[0])
-        alike = moves_alike(location, history, group, target, variance)
-        for n, similar in zip(group, alike.unbind(1)):
+        for n, similar in each_alike(location, history, group, target, variance):
             own = carried.own_part(history, n)
             sigma = [(h * variances[n, own.rows]).sqrt() for h in horizons]
             outcomes = list(targets[n][:, own.rows])
@@ -194,6 +194,15 @@ class CarriedPrices:
         return groups
 
 
+def each_alike(
+    location: Location, history: OwnHistory, group: list[int], target: Tensor, variance: Tensor
+) -> Iterator[tuple[int, Tensor]]:
+    """Each symbol of a group with the goods that move alike (H, J); memory does not grow with their product."""
+    for start in range(0, len(group), SYMBOLS):
+        part = group[start : start + SYMBOLS]
+        yield from zip(part, moves_alike(location, history, part, target, variance).unbind(1))
+
+
 def moves_alike(
     location: Location, history: OwnHistory, group: list[int], target: Tensor, variance: Tensor
 ) -> Tensor:  # (T, H, N), (T, N) -> (H, G, J)
@@ -205,6 +214,8 @@ def moves_alike(
     rule, J = location.rule, history.others.shape[1]
     correlation = torch.zeros(len(location.config.horizons), len(group), J, dtype=torch.double)
     for i, h in enumerate(location.config.horizons):
+        if len(history.rows) - h < rule.min_rows:
+            continue
         sigma = (h * variance[history.rows][:, group]).sqrt()
         y, valid = standardized(target[history.rows, i][:, group], sigma)
         w = torch.where(valid, 1 / sigma, 0.0)
