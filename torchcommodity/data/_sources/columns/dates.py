@@ -91,6 +91,7 @@ STYLES = (
     _style("Apr 2020", _NAME + r"\.?[ -](?P<y>[0-9]{4})", ""),
     _style("1587340800", r"(?P<epoch>[0-9]{10}|[0-9]{13}|[0-9]{16}|[0-9]{19})(?:\.0*)?", ""),
 )  # fmt: skip
+NUMBER = re.compile(r"[0-9]{1,3}|[0-9]{1,7}\.[0-9]+")  # of no style, which a look at thousands of prices is spared
 HINTS = (  # of what is no date: its pattern, and what to do
     ("[1-9][0-9]{4}", "a day number of a spreadsheet? format the column as dates"),
     ("7[0-9]{5}", "a day number of MATLAB? write it with datestr, as 2020-04-20"),
@@ -110,6 +111,8 @@ def find_style(text: str) -> Style | None:
     >>> find_style("Jan 31, 2024").example
     'Apr 20, 2020'
     """
+    if NUMBER.fullmatch(text):
+        return None
     return next((style for style in STYLES if style.match(text)), None)
 
 

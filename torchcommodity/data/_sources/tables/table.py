@@ -269,7 +269,7 @@ class Table:
         """Where a row stands: `prices.csv, line 7`."""
         return self.origin.at(int(self.lines[row]))
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The column names as written."""
         return tuple(column.name for column in self.columns)
