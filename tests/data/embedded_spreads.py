@@ -12,4 +12,4 @@ def brent_wti(first: str = "2010-01-01", last: str = "2018-12-31") -> Panel:
 def diesel_basis(first: str, last: str) -> Panel:
     """Diesel of New York less that of the Gulf coast, per barrel."""
     prices = data.embedded(["ULSD_NYH", "ULSD_USGC"]).between(first, last)
-    return data.spread(prices, {"ULSD_NYH": 42, "ULSD_USGC": -42}, name="BASIS")
+    return data.spread(prices, {"ULSD_NYH": 1, "ULSD_USGC": -1}, unit="$/bbl", name="BASIS")

@@ -217,6 +217,15 @@ def test_a_basis_that_is_zero_for_months_is_forecast() -> None:
     assert (prices.diff(dim=-1) >= 0).all()
 
 
+def test_a_spread_that_changes_sign_once_is_forecast() -> None:
+    prices = data.read("monthly", ["CRUDE_OIL_BRENT", "COTTON_A_INDEX"])  # negative until the oil crisis of 1973
+    panel = data.spread(prices, "CRUDE_OIL_BRENT-COTTON_A_INDEX", factors={"COTTON_A_INDEX": 5}, name="S")
+    values = panel.values.plain()[:, 0]
+    assert int((values.sign().diff() != 0).sum()) == 1
+    rows = [row for row in forecast.backtest(panel).scores.rows if row.model == "har-garch"]
+    assert all(row.skill > 2 and row.coverage90 == pytest.approx(0.9, abs=0.05) for row in rows)
+
+
 def test_portfolios_and_scenarios_refuse_spreads_in_words(spread: Panel) -> None:
     with pytest.raises(ValueError, match=r"a portfolio needs returns, which prices below zero do not have; got SPREAD"):
         portfolio.backtest(spread, costs=[0.0])

@@ -216,6 +216,7 @@ def test_page_of_a_spread_has_changes_and_losses_in_its_unit(open_page: Callable
     assert f"{low:+{digits}} to {high:+{digits}} from the last price" in text
     change = symbol["ranges"][1]["median_change"]
     assert re.search(rf"{re.escape(format(change, '+' + digits))}, (?:same width|\d+ %)", text)
+    assert "Those of BRENT-WTI may be negative: changes of asinh(P / S)" in page.locator("#source").inner_text()
     assert "NaN" not in page.locator("body").inner_text()
 
 

@@ -18,10 +18,11 @@ const contractOf = (symbol) => symbol.contract ?? "spot";
 function prices({prices: all, symbols, findings}) {
   const rows = all.columns.map((one, n) => [title(symbols[n]), contractOf(symbols[n]), one.last ? `${one.last}, ${ago(one.age)}` : "none", one.publisher, one.series, one.license, one.location, one.retrieved, code(one.sha256.slice(0, 16))]);
   const issues = findings.map((one) => [one.kind, one.symbol, one.date, String(one.line || ""), one.value, String(one.count), one.treatment]);
+  const signed = symbols.filter((one) => one.signed).map((one) => one.symbol);
   const publishers = [...new Set(all.columns.map((one) => one.publisher).filter(Boolean))];
   return [
     element("h3", null, "Prices"),
-    paragraph(`Source: ${all.source}, ${plural(all.rows, "row")} from ${all.first} to ${all.last}${publishers.length === 1 ? ` (${publishers[0]})` : ""}. Prices are neither adjusted nor filled nor dropped. A missing, zero or negative price has no log-return; the next return spans the gap.`),
+    paragraph(`Source: ${all.source}, ${plural(all.rows, "row")} from ${all.first} to ${all.last}${publishers.length === 1 ? ` (${publishers[0]})` : ""}. Prices are neither adjusted nor filled nor dropped. A missing, zero or negative price has no log-return; the next return spans the gap.${signed.length ? ` Those of ${signed.join(", ")} may be negative: changes of asinh(P / S) take the place of log-returns.` : ""}`),
     details("Source of each commodity's prices", () => table("Source of each commodity's prices", ["Commodity", "Contract", "Last price", "Publisher", "Series", "License", "URL or file", "Retrieved", "SHA-256 (start)"], rows, {texts: [0, 1, 2, 3, 4, 5, 6, 7, 8]})),
     issues.length ? details(`Data issues and how they are treated (${issues.length})`, () => table("Data issues and how they are treated", ["Issue", "Symbol", "Date", "Line", "Value", "Count", "Treatment"], issues, {texts: [0, 1, 2, 4, 6]}))
       : paragraph("No data issues."),
