@@ -30,6 +30,9 @@ def test_queries_and_views_have_a_time_limit(tmp_path: Path, monkeypatch: pytest
         with pytest.raises(data.DataError, match=r"expected a result within 0\.3 s"):
             data.read(source)
         assert time.monotonic() - start < 20
+    monkeypatch.setenv("TORCHCOMMODITY_QUERY_SECONDS", "ten")
+    with pytest.raises(data.DataError, match="TORCHCOMMODITY_QUERY_SECONDS: expected a number of seconds; got 'ten'"):
+        data.read("sql:SELECT DATE '2020-01-01' AS date, 1.0 AS price")
 
 
 @pytest.mark.slow

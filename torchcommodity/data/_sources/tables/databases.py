@@ -151,7 +151,11 @@ def run_query(query: Callable[[], T], connection: Any, label: str) -> T:
     Raises:
         DataError: it takes longer than `TORCHCOMMODITY_QUERY_SECONDS`, by default ten minutes.
     """
-    seconds = float(os.environ.get("TORCHCOMMODITY_QUERY_SECONDS") or QUERY_SECONDS)
+    stated = os.environ.get("TORCHCOMMODITY_QUERY_SECONDS")
+    try:
+        seconds = float(stated or QUERY_SECONDS)
+    except ValueError:
+        raise DataError(f"TORCHCOMMODITY_QUERY_SECONDS: expected a number of seconds; got {stated!r}") from None
     with ThreadPoolExecutor(1) as pool:
         result = pool.submit(query)
         try:
