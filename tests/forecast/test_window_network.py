@@ -185,6 +185,25 @@ def test_training_computes_in_the_precision_of_the_config_and_refuses_what_it_ig
         forecast.fit(prices, short, model=network_examples.Mlp)
 
 
+def test_an_interrupted_training_resumes_to_the_same_bits(prices: data.Panel, tmp_path: Path) -> None:
+    def progress(done: int, total: int, description: str) -> None:
+        if done == 2:
+            raise KeyboardInterrupt
+
+    config = replace(SHORT, train=TrainConfig(epochs=3))
+    model = windowed(lambda: nn.LSTM(2, 4, 2, dropout=0.5, batch_first=True), lookback=30, inputs="returns")
+    settings = {"model": model, "checkpoint": tmp_path / "checkpoint.pt", "checkpoint_seconds": 0.0}
+    with pytest.raises(KeyboardInterrupt):
+        forecast.fit(prices, config, progress=progress, **settings)
+    with pytest.raises(ValueError, match="belongs to other prices, settings"):
+        forecast.fit(prices, config, seed=1, **settings)
+    epochs: list[int] = []
+    resumed = forecast.fit(prices, config, progress=lambda done, *_: epochs.append(done), **settings)
+    assert epochs == [3]
+    assert resumed.to_bytes() == forecast.fit(prices, config, model=model).to_bytes()
+    assert not (tmp_path / "checkpoint.pt").exists()
+
+
 @pytest.mark.slow
 def test_tune_searches_the_settings_of_a_network(prices: data.Panel) -> None:
     result = tune(prices, SHORT, model=partial(network_examples.Mlp, hidden=6), trials=3, years=1)

@@ -55,7 +55,7 @@ class NetworkConfig(ModelConfig):
     inputs: WindowInputs = "prices"  # what the network sees of prices
     output: NetworkOutput = "quantiles"  # what a tensor (B, H, N) or (B, H, N, Q) is
     settings: Any = field(default_factory=dict)  # further arguments of `factory`: numbers, texts, true or false
-    factory: Any = None  # makes the network; not part of a file
+    factory: Any = field(default=None, repr=False)  # makes the network; not part of a file
 
     def __post_init__(self) -> None:
         super().__post_init__()

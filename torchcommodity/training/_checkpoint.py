@@ -3,14 +3,25 @@
 import hashlib
 import io
 import time
+from collections.abc import Iterable, Mapping
 from glob import escape
 from pathlib import Path
+from typing import Any, Protocol
 
 import torch
+from torch import Tensor
 
 from torchcommodity.data import write_atomic
-from torchcommodity.models import ModelInputs
-from torchcommodity.training._trainer import Trainer
+
+
+class Resumable(Protocol):
+    """A training with a state for resuming, in types that `torch.load(weights_only=True)` accepts."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state."""
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore it."""
 
 
 class Checkpoint:
@@ -27,7 +38,7 @@ class Checkpoint:
         self.path, self.interval_seconds, self.fingerprint, self.writer = path, interval_seconds, fingerprint, writer
         self._last_write = time.monotonic()
 
-    def restore(self, trainer: Trainer) -> None:
+    def restore(self, trainer: Resumable) -> None:
         """Load the file into the trainer, if there is one.
 
         Raises:
@@ -46,7 +57,7 @@ class Checkpoint:
             )
         trainer.load_state_dict(state)
 
-    def save(self, trainer: Trainer) -> None:
+    def save(self, trainer: Resumable) -> None:
         """Write the file if `interval_seconds` have passed since the last write."""
         if self.path is None or not self.writer or time.monotonic() - self._last_write < self.interval_seconds:
             return
@@ -66,7 +77,7 @@ class Checkpoint:
                 partial.unlink(missing_ok=True)
 
 
-def training_fingerprint(inputs: ModelInputs, *settings: object) -> str:
+def training_fingerprint(inputs: Iterable[Tensor | None], *settings: object) -> str:
     """sha256 of everything that the result of a training run depends on."""
     digest = hashlib.sha256(repr((torch.__version__, settings)).encode())
     for x in inputs:

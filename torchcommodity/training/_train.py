@@ -1,5 +1,6 @@
 """Train the network of a forecaster, with early stopping on later rows."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
@@ -119,8 +120,13 @@ def _train_windows(
     trained = network_parameters(model) and config.epochs
     epoch, validation = 0, tuple[tuple[float, ...], ...]()
     if trained:
+
+        def checkpoint(fingerprint: str) -> Checkpoint:
+            is_first = int(os.environ.get("RANK", 0)) == 0  # among the processes of torchrun
+            return Checkpoint(options.checkpoint, options.checkpoint_seconds, fingerprint, writer=is_first)
+
         epoch, validation = train_windows(
-            own, inputs, start, config, symmetry, seed, options.progress, options.tensorboard
+            own, inputs, start, config, symmetry, seed, options.progress, checkpoint, options.tensorboard
         )
     calibrate_model(own, inputs, symmetry, config)
     note = f"best epoch {epoch} of {len(validation)}" if trained else "network as it was given"

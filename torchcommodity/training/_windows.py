@@ -6,7 +6,7 @@ Legend: T rows, L rows of a window, W windows, N symbols, H horizons, Q levels.
 import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor
@@ -17,12 +17,15 @@ from torchcommodity.losses import pinball
 from torchcommodity.models import HarNetwork, HarOutput, ModelInputs, WindowNetwork, model_name, scale_inputs, to_device
 from torchcommodity.opkit.arguments import current_operation
 from torchcommodity.training._calibration import calibrate, own_quantiles
+from torchcommodity.training._checkpoint import Checkpoint, training_fingerprint
 from torchcommodity.training._config import TrainConfig
 from torchcommodity.training._runtime import make_fabric, torch_settings
 from torchcommodity.training._trainer import network_parameters
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+
+    from lightning_fabric import Fabric
 
 WINDOWS = 32  # of a training step, for each of the sequences of `TrainConfig.batch_size`
 WINDOWS_AT_ONCE = 512  # of a forecast of many rows
@@ -55,6 +58,70 @@ class WindowedRows:
         return ModelInputs(*cast("list[Tensor]", parts)), HarOutput(*(x[rows] for x in self.output))
 
 
+class WindowTraining:
+    """The copy of a model that is trained, its optimizer and its progress: what a checkpoint saves after an epoch."""
+
+    def __init__(self, model: WindowNetwork, fabric: "Fabric", config: TrainConfig, seed: int) -> None:
+        self.fabric, self.seed, self.max_norm = fabric, seed, config.gradient_clip
+        self.model = to_device(copy.deepcopy(model), fabric.device)  # the other stays on the CPU, which calibrates it
+        self.parameters = [x for x in network_parameters(self.model) if x.requires_grad]
+        self.optimizer = torch.optim.AdamW(self.parameters, lr=config.learning_rate, weight_decay=config.weight_decay)
+        self._fabric_optimizer = cast(torch.optim.Optimizer, fabric.setup_optimizers(self.optimizer))
+        self.generator = torch.Generator().manual_seed(seed)
+        self.epoch, self.best, self.best_change = 0, 0, torch.inf
+        self.best_state = model.state_dict()
+        self.changes = list[list[float]]()  # by epoch and horizon
+
+    def train_epoch(self, rows: WindowedRows, chosen: Tensor, batch_size: int) -> None:
+        """One step for each batch of windows that end at the rows `chosen`, in random order."""
+        self.epoch += 1
+        torch.manual_seed((self.seed * 1_000_003 + self.epoch) % 2**63)  # of dropout
+        self.model.train()
+        # a gradient scaler (float16) lowers its scale on overflow and skips the step: not an error
+        scaled = getattr(self.fabric.strategy.precision, "scaler", None) is not None
+        for batch in chosen[torch.randperm(len(chosen), generator=self.generator)].split(batch_size):
+            self._fabric_optimizer.zero_grad()
+            with self.fabric.autocast():
+                loss = _loss(self.model, rows, batch)
+            self.fabric.backward(loss)
+            norm = self.fabric.clip_gradients(
+                self.model, self._fabric_optimizer, max_norm=self.max_norm, error_if_nonfinite=False
+            )
+            if not scaled and (norm is None or not torch.isfinite(norm)):
+                rule = f"the gradient of {model_name(self.model.config)} must be finite"
+                raise ValueError(f"{current_operation()}: {rule}; got {norm} in epoch {self.epoch}")
+            self._fabric_optimizer.step()
+
+    def add_change(self, change: Tensor) -> float:
+        """Record the change of the validation loss of an epoch by horizon; returns its mean."""
+        self.changes.append(change.tolist())
+        if (mean := change.nanmean().item()) < self.best_change:
+            self.best, self.best_change = self.epoch, mean
+            self.best_state = copy.deepcopy(self.model.state_dict())
+        return mean
+
+    def state_dict(self) -> dict[str, Any]:
+        """State for resuming, in types that `torch.load(weights_only=True)` accepts."""
+        return {
+            "network": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "scaler": self.fabric.strategy.precision.state_dict(),
+            "generator": self.generator.get_state(),
+            "progress": [self.epoch, self.best, self.best_change],
+            "best": self.best_state,
+            "changes": self.changes,
+        }
+
+    def load_state_dict(self, state: "Mapping[str, Any]") -> None:
+        """Restore a state."""
+        self.model.load_state_dict(state["network"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.fabric.strategy.precision.load_state_dict(state["scaler"])
+        self.generator.set_state(state["generator"])
+        self.epoch, self.best, self.best_change = state["progress"]
+        self.best_state, self.changes = state["best"], state["changes"]
+
+
 def train_windows(
     model: WindowNetwork,
     inputs: ModelInputs,
@@ -63,6 +130,7 @@ def train_windows(
     symmetry: float,
     seed: int,
     progress: "Callable[[int, int, str], None] | None",
+    checkpoint: "Callable[[str], Checkpoint]",
     tensorboard: Path | None,
 ) -> tuple[int, tuple[tuple[float, ...], ...]]:
     """Train in place on windows with outcomes that end before row `start`; the rows from it on choose the epoch.
@@ -74,52 +142,32 @@ def train_windows(
         The best epoch, and by epoch and horizon the change of the validation loss against `Har` in percent.
     """
     _check_settings(model, config)
+    # of the network too: what makes it may have random numbers of its own, or weights
+    tensors = [*inputs, *(x.double() for x in model.network.state_dict().values())]
+    saved = checkpoint(training_fingerprint(tensors, config, model.config, symmetry, seed))
     calibrate(model.har, inputs.before(start), symmetry)
     past, later = WindowedRows(model, inputs.before(start)), WindowedRows(model, inputs)
-    training, validation = past.known(0), later.known(start)
+    chosen, validation = past.known(0), later.known(start)
     standardize(model, past.inputs.prices)
     fabric = make_fabric(config.device, config.precision, tensorboard)
-    generator = torch.Generator().manual_seed(seed)
     baseline = _baseline_loss(model, later, validation)
-    best, best_change, changes = (0, model.state_dict()), torch.inf, list[tuple[float, ...]]()
     with torch_settings(fabric, config.matmul_precision, config.num_threads), torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        trained = to_device(copy.deepcopy(model), fabric.device)  # the model stays on the CPU, which calibrates it
-        parameters = [x for x in network_parameters(trained) if x.requires_grad]
-        optimizer = cast(
-            torch.optim.Optimizer,
-            fabric.setup_optimizers(
-                torch.optim.AdamW(parameters, lr=config.learning_rate, weight_decay=config.weight_decay)
-            ),
-        )
-        # a gradient scaler (float16) lowers its scale on overflow and skips the step: not an error
-        scaled = getattr(fabric.strategy.precision, "scaler", None) is not None
-        for epoch in range(1, config.epochs + 1):
-            trained.train()
-            for rows in training[torch.randperm(len(training), generator=generator)].split(WINDOWS * config.batch_size):
-                optimizer.zero_grad()
-                with fabric.autocast():
-                    loss = _loss(trained, past, rows)
-                fabric.backward(loss)
-                norm = fabric.clip_gradients(
-                    trained, optimizer, max_norm=config.gradient_clip, error_if_nonfinite=False
-                )
-                if not scaled and (norm is None or not torch.isfinite(norm)):
-                    rule = f"the gradient of {model_name(model.config)} must be finite"
-                    raise ValueError(f"{current_operation()}: {rule}; got {norm} in epoch {epoch}")
-                optimizer.step()
+        training = WindowTraining(model, fabric, config, seed)
+        saved.restore(training)
+        while training.epoch < config.epochs and training.epoch - training.best < config.patience:
+            training.train_epoch(past, chosen, WINDOWS * config.batch_size)
             with fabric.autocast():
-                change = 100 * (evaluate(trained, later, validation) / baseline - 1)
-            changes.append(tuple(change.tolist()))
-            fabric.log_dict({f"validation/{h}": x for h, x in zip(model.har.config.horizons, change)}, step=epoch)
-            if (mean := change.nanmean().item()) < best_change:
-                best, best_change = (epoch, copy.deepcopy(trained.state_dict())), mean
+                change = 100 * (evaluate(training.model, later, validation) / baseline - 1)
+            mean = training.add_change(change)
+            fabric.log_dict(
+                {f"validation/{h}": x for h, x in zip(model.har.config.horizons, change)}, step=training.epoch
+            )
+            saved.save(training)
             if progress is not None:
-                progress(epoch, config.epochs, f"validation loss {mean:+.2f} % of Har's")
-            if epoch - best[0] >= config.patience:
-                break
-    model.load_state_dict(best[1])
-    return best[0], tuple(changes)
+                progress(training.epoch, config.epochs, f"validation loss {mean:+.2f} % of Har's")
+        saved.remove()
+    model.load_state_dict(training.best_state)
+    return training.best, tuple(map(tuple, training.changes))
 
 
 def _check_settings(model: WindowNetwork, config: TrainConfig) -> None:
