@@ -184,8 +184,10 @@ def test_a_date_object_is_a_day():
     assert data.to_panel(table).dates.tolist() == [date(2020, 4, 17)]
 
 
-def test_decimals_are_prices():
-    prices = pd.Series([Decimal("18.27"), None, Decimal("-37.63")], index=pd.bdate_range("2020-04-16", periods=3))
+@pytest.mark.parametrize("number", [Decimal, float, np.float64])
+def test_objects_that_are_numbers_are_prices(number):
+    cells = [number("18.27"), None, number("-37.63")]
+    prices = pd.Series(cells, index=pd.bdate_range("2020-04-16", periods=3), dtype=object)
     panel = data.to_panel(prices.rename("WTI"))
     np.testing.assert_array_equal(panel.values.numpy(), [[18.27], [np.nan], [-37.63]])
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import fields
 from datetime import date, datetime
 from decimal import Decimal
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -112,9 +113,7 @@ def _pandas_cells(values: "pd.Series[Any]") -> "list[str] | Array":
     if all(isinstance(cell, date) or cell == "" for cell in objects):  # datetime and Timestamp too
         times = [cell.replace(tzinfo=None) if isinstance(cell, datetime) else cell or "NaT" for cell in objects]
         return np.array([np.datetime64(time) for time in times], dtype="datetime64[us]")
-    if any(isinstance(cell, Decimal) for cell in objects) and all(
-        isinstance(cell, (Decimal, float, int)) or cell == "" for cell in objects
-    ):
+    if all(isinstance(cell, (Decimal, Real)) or cell == "" for cell in objects) and bool not in map(type, objects):
         return np.array([np.nan if cell == "" else float(cell) for cell in objects])
     return np.array([*objects, None], dtype=object)[:-1]
 
