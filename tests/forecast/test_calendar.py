@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from torchcommodity.data import DataError, embedded, read, to_panel
-from torchcommodity.forecast import calendar, fit
+from torchcommodity.forecast import Calendar, calendar, fit
 
 CASES = {  # last rows of the panel; the date one row ahead; name and code of a horizon
     "trading days": (["2024-07-01", "2024-07-02", "2024-07-03"], "2024-07-05", 5, "1 week", "1w"),
@@ -18,31 +18,35 @@ CASES = {  # last rows of the panel; the date one row ahead; name and code of a 
 }
 
 
+def ahead(result: Calendar, origin: str, rows: int, contract: str | None = None) -> str:
+    return str(result.rows.following(origin, rows, contract))
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_calendar_follows_the_spacing_of_the_rows(case: str) -> None:
-    dates, ahead, rows, name, code = CASES[case]
+    dates, expected, rows, name, code = CASES[case]
     result = calendar(np.array(dates, dtype="datetime64[D]"))
-    assert result.ahead(dates[-1], 1) == ahead
+    assert ahead(result, dates[-1], 1) == expected
     assert (result.name(rows), result.code(rows)) == (name, code)
 
 
 def test_calendar_of_prices_on_weekends_counts_every_day() -> None:
     result = calendar(np.arange("2024-06-01", "2024-07-04", dtype="datetime64[D]"))
-    assert result.ahead("2024-07-03", 1) == "2024-07-04"
+    assert ahead(result, "2024-07-03", 1) == "2024-07-04"
     assert (result.name(5), result.name(1)) == ("5 days", "1 day")
 
 
 def test_calendar_of_a_product_has_the_holidays_of_its_exchange() -> None:
     result = calendar(pd.bdate_range("2024-01-01", "2024-05-03").to_numpy().astype("datetime64[D]"))
     # Early May bank holiday in London: ICE Brent trades. Memorial Day: New York and Chicago are closed, ICE is open.
-    assert result.ahead("2024-05-24", 1, "CL") == result.ahead("2024-05-24", 1) == "2024-05-28"
-    assert result.ahead("2024-05-24", 1, "BRN") == "2024-05-27"
+    assert ahead(result, "2024-05-24", 1, "CL") == ahead(result, "2024-05-24", 1) == "2024-05-28"
+    assert ahead(result, "2024-05-24", 1, "BRN") == "2024-05-27"
 
 
 def test_calendar_of_last_business_days_knows_the_holidays() -> None:
     result = calendar(np.array(["2024-02-29", "2024-03-28", "2024-04-30"], dtype="datetime64[D]"))
-    assert result.ahead("2027-04-30", 1, "CL") == "2027-05-28"  # Memorial Day is on the 31st
-    assert result.ahead("2027-04-30", 1, "BRN") == "2027-05-31"
+    assert ahead(result, "2027-04-30", 1, "CL") == "2027-05-28"  # Memorial Day is on the 31st
+    assert ahead(result, "2027-04-30", 1, "BRN") == "2027-05-31"
 
 
 def test_dates_ahead_are_on_the_stated_calendar() -> None:

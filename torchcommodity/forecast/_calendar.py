@@ -36,10 +36,6 @@ class Calendar:
             str(self.rows.day), f"rows are months, dated on day {self.rows.day}, and so are the dates ahead"
         )
 
-    def ahead(self, origin: object, rows: int, contract: str | None = None) -> str:
-        """The ISO date `rows` rows after `origin`, on the calendar of the contract's exchange."""
-        return str(self.rows.following(origin, rows, contract))
-
     def name(self, rows: int) -> str:
         """`1 month` for 21 trading days, `2 weeks` for 10; see `data.horizon_name`."""
         return horizon_name(rows, self.rows)
@@ -53,7 +49,7 @@ def calendar(dates: Dates) -> Calendar:
     """Infer the calendar of rows with these dates: trading days, every day, weeks or months.
 
     >>> days = np.array(["2024-07-01", "2024-07-02", "2024-07-03"], dtype="datetime64[D]")
-    >>> calendar(days).ahead("2024-07-03", 1)
-    '2024-07-05'
+    >>> calendar(days).name(5)
+    '1 week'
     """
     return Calendar(row_calendar(dates))
