@@ -165,6 +165,11 @@ def test_settings_of_a_network_are_those_of_its_file(
     [
         ({"hiden": 6}, ValueError, "among the arguments of network_examples:Mlp, hidden; got hiden"),
         ({"assets": 6}, ValueError, "network_examples:Mlp, hidden; got assets"),
+        (
+            {"hidden": -1},
+            ValueError,
+            "network_examples:Mlp must make a network of its settings; got RuntimeError: Trying",
+        ),
         ({"hidden": nn.ReLU}, TypeError, "must be numbers, texts, true or false, .*; got hidden=<class"),
     ],
 )

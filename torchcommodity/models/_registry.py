@@ -39,20 +39,19 @@ class ModelEntry(NamedTuple):
     summary: str
 
 
-_ENTRIES: dict[ModelName, ModelEntry] = {
-    "har-garch": ModelEntry(HarGarchConfig, HarGarch, "HAR-GARCH term structure of volatility, no network (default)"),
-    "har-lstm": ModelEntry(HarLstmConfig, HarLstm, "LSTM over the volatility features of each symbol"),
-    "har-lltm": ModelEntry(HarLltmConfig, HarLltm, "LLTM (long-long-term memory) over the same features"),
-    "har-tcn": ModelEntry(HarTcnConfig, HarTcn, "Temporal convolutional network over the same features"),
-    "har-attention": ModelEntry(HarAttentionConfig, HarAttention, "LSTM with attention across symbols"),
-    "har-regime": ModelEntry(HarRegimeConfig, HarRegime, "LSTM with rolling correlations and correlation regimes"),
-    "garch-lstm": ModelEntry(GarchLstmConfig, GarchLstm, "LSTM with learnable EWMA, GARCH and technical indicators"),
-    "har-mlp-lstm": ModelEntry(HarMlpLstmConfig, HarMlpLstm, "MLP and LSTM over correlations, indicators, seasonality"),
-    "har-orthogonal-lstm": ModelEntry(
-        HarOrthogonalLstmConfig, HarOrthogonalLstm, "Orthogonal LSTM with positive volatility weights"
-    ),
-}
-MODELS: dict[ModelName, ModelEntry] = {name: _ENTRIES[name] for name in get_args(ModelName)}
+_ENTRIES = (
+    ModelEntry(HarGarchConfig, HarGarch, "HAR-GARCH term structure of volatility, no network (default)"),
+    ModelEntry(HarLstmConfig, HarLstm, "LSTM over the volatility features of each symbol"),
+    ModelEntry(HarLltmConfig, HarLltm, "LLTM (long-long-term memory) over the same features"),
+    ModelEntry(HarTcnConfig, HarTcn, "Temporal convolutional network over the same features"),
+    ModelEntry(HarAttentionConfig, HarAttention, "LSTM with attention across symbols"),
+    ModelEntry(HarRegimeConfig, HarRegime, "LSTM with rolling correlations and correlation regimes"),
+    ModelEntry(GarchLstmConfig, GarchLstm, "LSTM with learnable EWMA, GARCH and technical indicators"),
+    ModelEntry(HarMlpLstmConfig, HarMlpLstm, "MLP and LSTM over correlations, indicators, seasonality"),
+    ModelEntry(HarOrthogonalLstmConfig, HarOrthogonalLstm, "Orthogonal LSTM with positive volatility weights"),
+)
+_BY_NAME = {entry.config.registered: entry for entry in _ENTRIES}
+MODELS: dict[ModelName, ModelEntry] = {name: _BY_NAME[name] for name in get_args(ModelName)}
 
 
 def model_entry(name: str) -> ModelEntry:

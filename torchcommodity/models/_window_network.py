@@ -74,7 +74,7 @@ class NetworkConfig(ModelConfig):
         if not corrects_scale(self.factory):
             return WindowNetwork(assets, self)
         check_settings(self.factory, self.settings)
-        network: HarNetwork = self.factory(assets, self, **self.settings)
+        network: HarNetwork = make(self.factory, assets, self, **self.settings)
         return network
 
     def numbers(self) -> dict[str, int | float]:
@@ -387,10 +387,19 @@ def make_network(factory: Any, known: dict[str, Any], settings: dict[str, Any]) 
         rule = "what makes a model may ask for assets, horizons, levels and lookback"
         got = f"{import_path(factory)} needs {', '.join(unknown)}"
         raise TypeError(f"model: {rule}; {got}: give it a default, or pass partial({import_path(factory)}, ...)")
-    network = factory(**{p.name: known[p.name] for p in arguments if p.name in known}, **settings)
+    network = make(factory, **{p.name: known[p.name] for p in arguments if p.name in known}, **settings)
     if not isinstance(network, nn.Module):
         raise TypeError(f"model: {import_path(factory)} must return a Module; got {type(network).__name__}")
     return network
+
+
+def make(factory: Any, /, *arguments: Any, **settings: Any) -> Any:
+    """Call what makes a network; ValueError that names it where its own code raises an error."""
+    try:
+        return factory(*arguments, **settings)
+    except Exception as error:
+        got = f"{type(error).__name__}: {error}"
+        raise ValueError(f"model: {import_path(factory)} must make a network of its settings; got {got}") from error
 
 
 def check_settings(factory: Any, settings: dict[str, Any]) -> None:
