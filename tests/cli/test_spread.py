@@ -19,7 +19,8 @@ Error = Callable[[Result], str]
 def test_spread_option_adds_symbols(prices: Path) -> None:
     panel = _prices.read_prices(str(prices), spreads=["BRENT-WTI", "LEGS=2*WTI-BRENT"])
     assert panel.symbols == ("WTI", "BRENT", "BRENT-WTI", "LEGS")
-    assert panel.select(["BRENT-WTI"]).drop_empty_rows().equals(data.spread(str(prices), "BRENT-WTI"))
+    legs = panel.select(["WTI", "BRENT"])
+    assert panel.select(["BRENT-WTI"]).drop_empty_rows().equals(data.spread(legs, "BRENT-WTI"))
 
 
 def test_spread_option_finds_legs_that_are_no_symbols_of_the_forecast() -> None:
