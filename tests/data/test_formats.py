@@ -333,6 +333,10 @@ REFUSED = {
     ),
     "years_in_columns": ("symbol,2022,2023,2024\nWTI,94.9,77.6,75.7\n", {}, ["a row for each date", "not supported"]),
     "day_numbers": ("date,WTI\n45293,70.38\n", {}, ["'45293'", "format the column as dates"]),
+    "only_a_count": (
+        "date,x\n" + "".join(f"2024-01-{day:02d},{day * day}\n" for day in range(1, 31)), {},
+        ["'x' is a count, which only rises", "--column x"],
+    ),
     "buddhist_years": ("date,WTI\n02/01/2567,1\n", {"date_order": "dmy"}, ["Buddhist", "543 years earlier"]),
     "hours": ("date,WTI\n2024-01-02 10:00,1\n2024-01-02 11:00,2\n", {}, ["line 3", "convert to daily closes", "means"]),
     "comma": ('date,WTI\n2024-01-02,"2,064"\n', {}, ["'2,064'", "--decimal"]),

@@ -178,8 +178,8 @@ class RoleFinder:
         columns = list(columns)
         reasons = {n: amount_words(self.columns[n]) or not_prices(self._values(n)) for n in columns}
         counts = [n for n in columns if reasons[n] == COUNT]
-        if len(counts) == sum(map(bool, reasons.values())) == len(columns):
-            return {}  # nothing but counts: prices that only rise
+        if len(counts) == len(columns) and all(np.ptp(np.diff(self._values(n))) == 0 for n in counts):
+            return {}  # nothing but lines, which have a finding of their own
         for n in counts:
             if self.columns[n].dtype.startswith(("float", "double")):  # whole numbers, but of prices
                 reasons[n] = ""
