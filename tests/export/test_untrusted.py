@@ -2,17 +2,22 @@
 
 import io
 import json
+import re
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import safetensors.torch
+import torch
+from torch import Tensor, nn
 
 from torchcommodity.export import Artifact
 from torchcommodity.export._checksum import append_zip_checksum
+from torchcommodity.export._export_program import sample_inputs
 from torchcommodity.export._formats import onnx, pt2
-from torchcommodity.export._graph_allowlist import OPERATORS
+from torchcommodity.export._graph_allowlist import OPERATORS, replace_in_place, strip_debug_info
 from torchcommodity.forecast import Forecaster
 from torchcommodity.training import parse_tensor_file, tensor_file_bytes
 
@@ -79,6 +84,66 @@ def test_archive_larger_than_its_file_is_rejected_before_it_is_read(pt2_file: Pa
         Artifact._from_bytes(append_zip_checksum(buffer.getvalue()))
 
 
+GRAPHS: dict[str, tuple[Callable[[Tensor], Tensor], str]] = {
+    "usual": (lambda x: x.mean(), ""),
+    "sizes multiplied": (lambda x: x.new_zeros(x.shape[1] * 10**6 * 10**3).sum(), "one of 5e+10 of aten.new_zeros"),
+    "outer product": (lambda x: (torch.arange(10**6)[:, None] + torch.arange(10**6)).sum(), "one of 1e+12 of aten.add"),
+    "doubled": (lambda x: torch.cat([torch.cat([x.mT @ x] * 1000)] * 10**4).sum(), "one of 4e+07 of aten.cat"),
+    "matrix products": (lambda x: (y := torch.ones(3000, 3000)) @ y @ y @ y, "at most 1e+11 numbers to compute"),
+    "matrix exponential": (lambda x: torch.linalg.matrix_exp(torch.ones(3000, 3000)), "at most 1e+11 numbers"),
+    "padding": (lambda x: nn.functional.conv1d(torch.ones(1, 1, 8), torch.ones(1, 1, 2), padding=10**9), "one of 2e"),
+    "dropout": (lambda x: torch.dropout(x, 0.5, True), "not in training: no random numbers; got aten.bernoulli"),
+    "normalization": (
+        lambda x: nn.functional.batch_norm(x.mT, torch.zeros(2).double(), torch.ones(2).double(), training=True),
+        "not in training",
+    ),
+}
+
+
+class Graph(nn.Module):
+    """Quantiles of any prices that `fn` of them does not change."""
+
+    def __init__(self, fn: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.fn = fn
+
+    def forward(self, prices: Tensor, days: Tensor) -> Tensor:
+        none = days[:, -1].reshape(-1, 1, 1, 1) * 0 + self.fn(prices).sum() * 0
+        return torch.tensor([-0.1, 0.0, 0.1], dtype=torch.double).expand(2, 2, 3) + none
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_graph_that_costs_much_or_is_in_training_is_rejected_before_it_runs(records: Records, name: str) -> None:
+    fn, reason = GRAPHS[name]
+    dynamic = {0: torch.export.Dim("B", min=1), 1: torch.export.Dim("T", min=31)}
+    inputs = sample_inputs(2, 2, 32)
+    with torch.no_grad():
+        program = torch.export.export(Graph(fn), inputs, dynamic_shapes=(dynamic, dynamic))
+    buffer = io.BytesIO()
+    torch.export.save(replace_in_place(program), buffer)
+    own = pt2.read_records(buffer.getvalue())
+    graph = json.dumps(strip_debug_info(json.loads(own[pt2.GRAPH]))).encode()
+    own |= {pt2.GRAPH: graph, pt2.EXAMPLE: b"", pt2.METADATA: records[pt2.METADATA]}
+    if reason:
+        with pytest.raises(
+            ValueError, match=rf"must be an artifact written by export; got a graph .*{re.escape(reason)}"
+        ):
+            load(own)
+    else:
+        assert load(own)(*inputs).shape == (2, 2, 2, 3)
+
+
+def test_weights_beyond_their_storage_are_rejected_without_a_traceback(
+    records: Records, capfd: pytest.CaptureFixture[str]
+) -> None:
+    payloads = json.loads(records[pt2.PAYLOADS[0]])
+    meta = next(iter(payloads["config"].values()))["tensor_meta"]
+    meta |= {"sizes": [{"as_int": 2**30}, {"as_int": 4}], "strides": [{"as_int": 0}, {"as_int": 1}]}
+    with pytest.raises(ValueError, match=r"must be an artifact written by export; got .+"):
+        load(records | {pt2.PAYLOADS[0]: json.dumps(payloads).encode()})
+    assert not capfd.readouterr().err
+
+
 LIES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "levels fall": lambda m: {"levels": m["levels"][::-1]},
     "NaN level": lambda m: {"levels": [0.1, float("nan"), 0.9]},
@@ -119,6 +184,13 @@ LIES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "ranges": lambda m: {"ranges": ["COAL"]},
     "curves": lambda m: {"curve_of": ["CL"]},
     "format": lambda m: {"format": "zip"},
+    "unit with a control character": lambda m: {"units": ["$/bbl", "\x1b[31m"]},
+    "publisher of two lines": lambda m: {"provenance": [x | {"publisher": "EIA\n"} for x in m["provenance"]]},
+    "no unit of the source": lambda m: {"provenance": [{"symbol": "WTI"}, {"symbol": "BRENT"}]},
+    "note of two lines": lambda m: {"note": "fitted\x1b[2J\n"},
+    "version without end": lambda m: {"version": "1" * 10**6},
+    "date of a week": lambda m: {"trained_through": "2016-W52-5"},
+    "integer without end": lambda m: {"training_prices": [x | {"highest": 10**400} for x in m["training_prices"]]},
     "unknown field": lambda m: {"code": "import os"},
 }
 
@@ -132,6 +204,12 @@ def test_metadata_that_no_forecaster_has_are_rejected_in_one_line(records: Recor
         load(records | {pt2.METADATA: json.dumps(metadata | LIES[lie](metadata)).encode()})
     assert "\n" not in str(error.value)
     assert len(str(error.value)) < 400
+
+
+def test_metadata_that_say_a_field_twice_are_rejected(records: Records) -> None:
+    text = records[pt2.METADATA].replace(b'"format"', b'"note": "another", "format"', 1)
+    with pytest.raises(ValueError, match=r"got expected each name of an object once; got 'note' twice"):
+        load(records | {pt2.METADATA: text})
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", "null", "3", "[" * 100_000, "\ud800", "{", ""])
@@ -179,6 +257,26 @@ WEIGHTS: dict[str, Weights] = {
     "contract": lambda w, m: m.update(contracts=["QQQQ", None]),
     "levels": lambda w, m: m["model"]["config"]["har"].update(levels=[0.9, 0.5, 0.1]),
     "pairs": lambda w, m: w["har.location.pairs"].add_(5),
+    "pairs of one price": lambda w, m: w["har.location.pairs"].zero_(),
+    "pairs that repeat": lambda w, m: w.update(
+        {
+            f"har.location.{x}": w[f"har.location.{x}"].repeat_interleave(2, -2 if x == "pairs" else -1)
+            for x in ("pairs", "coefficients", "rows")
+        }
+    ),
+    "rows of pairs": lambda w, m: w["har.location.rows"].fill_(-1),
+    "number of eight bits": lambda w, m: w.update({"har.z": w["har.z"].to(torch.float8_e4m3fn)}),
+    "endless warm-up": lambda w, m: m["model"]["config"]["har"].update(warmup=10**12),
+    "endless half-life": lambda w, m: m["model"]["config"]["har"].update(halflives=[8, 10**9]),
+    "endless horizon": lambda w, m: m["model"]["config"]["har"].update(horizons=[2, 10**9]),
+    "infinite floor": lambda w, m: m["model"]["config"]["har"].update(floor=float("inf")),
+    "reference among the symbols": lambda w, m: m["model"]["config"]["har"].update(references=["WTI"]),
+    "reference with markup": lambda w, m: m["model"]["config"]["har"].update(references=["<b>"]),
+    "unit with a control character": lambda w, m: m["sources"][0].update(unit="\x1b[31m"),
+    "publisher with a control character": lambda w, m: m["sources"][0].update(publisher="\x1b[2J"),
+    "formula of two lines": lambda w, m: m["sources"][0].update(series="spread A-B (A\n, B)"),
+    "note of two lines": lambda w, m: m["record"].update(note="fitted\n\x07"),
+    "date of a week": lambda w, m: m["record"]["prices"][0].update(date="2016-W52-5"),
     "endless network": lambda w, m: m["model"]["config"].update(hidden=10**6),
     "dates": lambda w, m: m["record"].update(first="2999-01-01"),
     "record": lambda w, m: m["record"].update(rows="many"),
@@ -194,4 +292,16 @@ def test_forecaster_file_that_no_fit_writes_is_rejected_in_one_line(forecaster: 
     WEIGHTS[lie](weights, metadata)
     with pytest.raises(ValueError, match=r"^Forecaster\.load: content must be a file written by .*; got .") as error:
         Forecaster._from_bytes(tensor_file_bytes(kind, weights, metadata))
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "header", ["[" * 100_000, '{"kind": 3, "metadata": {}, "sha256": ""}', '{"seed": ' + "1" * 5000]
+)
+def test_header_that_no_save_writes_is_rejected_in_one_line(header: str) -> None:
+    content = safetensors.torch.save({"x": torch.zeros(1)}, {"torchcommodity": header})
+    with pytest.raises(
+        ValueError, match=r"^Forecaster\.load: content must (be a file written by|have format)"
+    ) as error:
+        Forecaster._from_bytes(content)
     assert "\n" not in str(error.value)

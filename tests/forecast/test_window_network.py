@@ -73,6 +73,19 @@ def test_a_file_never_chooses_what_is_imported(
     assert forecast.Forecaster.load(tmp_path / "lstm.safetensors").symbols == ("WTI", "BRENT")
 
 
+@pytest.mark.parametrize("name", ["nn.Linear", "torch.hub.load", "torch.load"])
+def test_a_module_that_is_allowed_does_not_allow_what_it_imports(
+    fitted: forecast.Forecaster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    network = f"network_examples:{name}"
+    config = replace(fitted.model.config, network=network, settings={"path": str(tmp_path / "made")})
+    monkeypatch.setattr(fitted.model, "config", config)
+    fitted.save(tmp_path / "lstm.safetensors")
+    monkeypatch.setenv("TORCHCOMMODITY_NETWORKS", "network_examples")
+    with pytest.raises(ValueError, match=f"weights made by {network}, which is no class of networks, and no function"):
+        forecast.Forecaster.load(tmp_path / "lstm.safetensors")
+
+
 @pytest.mark.parametrize("name", [":lstm", ".network_examples:lstm"])
 def test_a_file_with_an_empty_module_name_is_not_allowed_by_no_permission(
     fitted: forecast.Forecaster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str

@@ -63,6 +63,8 @@ if TYPE_CHECKING:
     from torchcommodity.data._core.provenance import is_synthetic as is_synthetic
     from torchcommodity.data._core.provenance import symbol_problem as symbol_problem
     from torchcommodity.data._core.provenance import synthetic_symbol as synthetic_symbol
+    from torchcommodity.data._core.provenance import text_problem as text_problem
+    from torchcommodity.data._core.provenance import unit_problem as unit_problem
     from torchcommodity.data._core.provenance import utc_now as utc_now
     from torchcommodity.data._core.rolls import roll_days as roll_days
     from torchcommodity.data._core.rolls import roll_months as roll_months
@@ -184,6 +186,8 @@ _MODULES = {
         "is_synthetic",
         "symbol_problem",
         "synthetic_symbol",
+        "text_problem",
+        "unit_problem",
         "utc_now",
     ],
     "_core.rolls": ["roll_days", "roll_months"],

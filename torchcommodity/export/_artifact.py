@@ -98,7 +98,10 @@ class Artifact:
                             f"Artifact.load: {label} is machine code, which can do all that your user can do; if you "
                             "trust who made it, load it with trusted=True (--trusted)"
                         )
-                    forward = aoti.from_bytes(content, device) if is_compiled else pt2.from_records(records, device)
+                    if is_compiled:
+                        forward = aoti.from_bytes(content, device)
+                    else:
+                        forward = pt2.from_records(records, metadata, device)
                 return _check_call(cls(metadata, forward, content, device))
         except (WrongDeviceError, UntrustedCodeError):
             raise

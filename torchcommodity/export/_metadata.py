@@ -5,7 +5,6 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import date
 from typing import Annotated, Any, get_args
 
 import numpy as np
@@ -14,18 +13,28 @@ from torch import Tensor
 
 import torchcommodity
 from torchcommodity._choices import ArtifactFormat
-from torchcommodity.data import Frequency, Panel, PriceStatistics, bar_columns, restore_spreads
+from torchcommodity.data import Frequency, Panel, PriceStatistics, bar_columns, restore_spreads, unit_problem
 from torchcommodity.export._columns import ColumnLayout
 from torchcommodity.export._export_program import close_names
 from torchcommodity.export._location import LocationRecord
 from torchcommodity.export._roll_months import calendar_range, day_range
-from torchcommodity.forecast import Forecaster, align_panel, check_names, check_statistics, signed_columns
+from torchcommodity.forecast import (
+    MAX_ROWS,
+    Forecaster,
+    align_panel,
+    check_names,
+    check_settings,
+    check_statistics,
+    check_text,
+    parse_date,
+    signed_columns,
+)
 from torchcommodity.models import MODELS, Bounds, Increasing, IncreasingInts, check_fields, model_name
 from torchcommodity.opkit.arguments import operation
-from torchcommodity.training import check_no_extra_terms
+from torchcommodity.training import check_no_extra_terms, parse_json
 
 IMPORT_PATH = re.compile(r"[\w.-]{1,200}:[\w.<>]{1,200}")  # of a network that the package does not have
-MAX_ROWS, MAX_COLUMNS = 25_000, 100_000  # a century of trading days; limits of what a file may ask for
+MAX_COLUMNS = 100_000  # of what a file may ask for
 FORMATS: tuple[ArtifactFormat, ...] = get_args(ArtifactFormat)
 
 
@@ -187,7 +196,7 @@ def parse_metadata(text: str, sha256: str) -> Metadata:
     Raises:
         KeyError, TypeError, ValueError: anything else, or values that no forecaster has.
     """
-    values: dict[str, Any] = json.loads(text)
+    values: dict[str, Any] = parse_json(text)
     lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
     prices = tuple(PriceStatistics(**record) for record in values.get("training_prices", ()))
     location, scale = values.get("location"), _scale_tensor(values.get("scale", ()))
@@ -203,11 +212,14 @@ def check_metadata(metadata: Metadata) -> None:
     check_fields(m)
     check_names(m.symbols, m.contracts, m.provenance)
     check_statistics(m.training_prices, len(m.symbols), signed_columns(m.price_scale))
-    trained = np.datetime64(date.fromisoformat(m.trained_through), "D")
-    first, last = (np.datetime64(date.fromisoformat(day), "D") for day in m.calendar)
+    for name in ("note", "version", "torch"):
+        check_text(name, getattr(m, name))
+    if m.location is not None:
+        check_settings(m.location.config, m.symbols)
+    trained, first, last = (np.datetime64(parse_date(day), "D") for day in (m.trained_through, *m.calendar))
     config = None if m.location is None else m.location.config
     rules = {
-        "units: one for each symbol": len(m.units) == len(m.symbols),
+        "units: one for each symbol": len(m.units) == len(m.symbols) and not any(map(unit_problem, m.units)),
         f"columns: different names, at most {MAX_COLUMNS}": len(m.columns) == len(set(m.columns)) <= MAX_COLUMNS,
         "levels: below 1": m.levels[-1] < 1,
         f"horizons: at most {MAX_ROWS} rows": m.horizons[-1] <= MAX_ROWS,

@@ -28,13 +28,17 @@ from torchcommodity.forecast._forecast import fan_chart as fan_chart
 from torchcommodity.forecast._forecast import make_fan as make_fan
 from torchcommodity.forecast._forecaster import Forecaster as Forecaster
 from torchcommodity.forecast._forecaster_file import COEFFICIENTS as COEFFICIENTS
+from torchcommodity.forecast._forecaster_file import MAX_ROWS as MAX_ROWS
 from torchcommodity.forecast._forecaster_file import PAIRS as PAIRS
 from torchcommodity.forecast._forecaster_file import ROWS as ROWS
 from torchcommodity.forecast._forecaster_file import FitRecord as FitRecord
 from torchcommodity.forecast._forecaster_file import check_names as check_names
 from torchcommodity.forecast._forecaster_file import check_pairs as check_pairs
+from torchcommodity.forecast._forecaster_file import check_settings as check_settings
 from torchcommodity.forecast._forecaster_file import check_statistics as check_statistics
+from torchcommodity.forecast._forecaster_file import check_text as check_text
 from torchcommodity.forecast._forecaster_file import check_weights as check_weights
+from torchcommodity.forecast._forecaster_file import parse_date as parse_date
 from torchcommodity.forecast._forecaster_file import signed_columns as signed_columns
 from torchcommodity.forecast._history import align_panel as align_panel
 from torchcommodity.forecast._history import check_warmup as check_warmup

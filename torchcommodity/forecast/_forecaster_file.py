@@ -5,19 +5,29 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
+from types import FunctionType
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from torchcommodity.data import CONTRACTS, CovariateSpec, PriceStatistics, symbol_problem
+from torchcommodity.data import (
+    CONTRACTS,
+    CovariateSpec,
+    PriceStatistics,
+    symbol_problem,
+    text_problem,
+    unit_problem,
+)
 from torchcommodity.models import (
     HarConfig,
     HarNetwork,
     ModelConfig,
+    Windowed,
     build_model,
     check_fields,
+    import_network,
     model_name,
     to_model_config,
 )
@@ -29,6 +39,8 @@ MAX_REASON = 300  # characters of an error
 NETWORKS = "TORCHCOMMODITY_NETWORKS"  # environment variable: import paths, modules or packages that a file may name
 PAIRS, COEFFICIENTS, ROWS = (f"location.{name}" for name in ("pairs", "coefficients", "rows"))  # in the state of `Har`
 SCALE = "scale"  # likewise
+FLOATS = {torch.float16, torch.bfloat16, torch.float32, torch.float64}
+MAX_ROWS = 25_000  # a century of trading days: of a horizon, a half-life, a trend and the warm-up
 SPARE_NUMBERS = 10**6  # of tensors that a model makes beside its weights
 
 Contracts = tuple[str | None, ...]
@@ -81,6 +93,7 @@ def parse_forecaster(
         symbols, contracts, sources = (tuple(metadata[key]) for key in ("symbols", "contracts", "sources"))
         check_names(symbols, contracts, sources)
         config = _config(metadata["model"]["name"], metadata["model"]["config"], model)
+        check_settings(config.har, symbols)
         with _MemoryLimit(4 * sum(x.numel() for x in state.values()) + SPARE_NUMBERS):
             network = build_model(config, len(symbols))
         for name, x in state.items():
@@ -104,9 +117,16 @@ def parse_forecaster(
 def _config(name: str, values: dict[str, Any], model: Any) -> ModelConfig:
     """Settings of a model; of a network of the user's with what makes it, which no file can choose by itself."""
     allowed = set(os.environ.get(NETWORKS, "").split(",")) - {""}  # no variable allows nothing, not the name ""
-    if ":" in name and model is None and not {name, name.partition(":")[0], name.partition(".")[0]} & allowed:
+    if ":" in name and model is None and name not in allowed:
+        module = name.partition(":")[0]
         remedy = f"pass model= or --model, the class or function that made it, or set {NETWORKS}={name}"
-        raise ValueError(f"weights of a network that the package does not have, {name}: {remedy}, and it is imported")
+        if not {module, module.partition(".")[0]} & allowed:
+            raise ValueError(
+                f"weights of a network that the package does not have, {name}: {remedy}, and it is imported"
+            )
+        if not _is_network_of(allowed, made := import_network(name)):
+            rule = f"class of networks, and no function of {module}"
+            raise ValueError(f"weights made by {name}, which is no {rule}, but {made!r:.80}: {remedy}")
     own = to_model_config(name if model is None else model, values["har"]["frequency"])
     if own.has_own_code != (":" in name) or (own.name != name and not own.has_own_code):
         raise ValueError(f"model: expected what makes {name}; got {model!r}")
@@ -114,6 +134,16 @@ def _config(name: str, values: dict[str, Any], model: Any) -> ModelConfig:
     if config.name != name:  # the settings in the file
         raise ValueError(f"model: expected settings of {name}; got those of {config.name}")
     return config
+
+
+def _is_network_of(modules: Collection[str], made: Any) -> bool:
+    """Whether these modules or packages make such networks: their names include those of all that they import."""
+    if isinstance(made, nn.Module | Windowed):
+        return True
+    own = str(getattr(made, "__module__", ""))
+    if isinstance(made, type) and issubclass(made, nn.Module):
+        return own in modules or own.partition(".")[0] in modules
+    return isinstance(made, FunctionType) and own in modules
 
 
 def check_names(symbols: Sequence[Any], contracts: Sequence[Any], sources: Sequence[Any]) -> None:
@@ -130,8 +160,41 @@ def check_names(symbols: Sequence[Any], contracts: Sequence[Any], sources: Seque
     texts = all(isinstance(x, dict) and all(isinstance(text, str) for text in x.values()) for x in sources)
     if not texts or len(sources) not in (0, len(symbols)):
         raise ValueError(f"sources: expected none or {len(symbols)} records of texts; got {list(sources)}"[:MAX_REASON])
+    for source in sources:
+        for name, text in source.items():
+            if problem := (unit_problem if name == "unit" else text_problem)(text):
+                raise ValueError(f"sources: expected a {name[:80]!r} {problem}; got {text[:80]!r}")
+        if "unit" not in source:
+            raise ValueError(f"sources: expected the unit of each price; got {source}"[:MAX_REASON])
     if names := [x["symbol"] for x, symbol in zip(sources, symbols) if x.get("symbol", symbol) != symbol]:
         raise ValueError(f"sources: expected those of the symbols in their order; got {names[0]!r}")
+
+
+def check_settings(har: HarConfig, symbols: Sequence[str]) -> None:
+    """Raise ValueError for settings that no fit has: more than a century of rows, or references among the symbols."""
+    rows = {"horizons": har.horizons, "halflives": har.halflives, "trends": har.trends, "warmup": (har.warmup,)}
+    for name, values in rows.items():
+        if values[-1] > MAX_ROWS:
+            raise ValueError(f"settings: expected {name} of at most {MAX_ROWS} rows; got {values[-1]}")
+    if not (math.isfinite(har.floor) and math.isfinite(har.bound)):
+        raise ValueError(f"settings: expected a finite floor and bound; got {har.floor} and {har.bound}")
+    for reference in har.references:
+        if problem := symbol_problem(reference) or ("other than the symbols" if reference in symbols else ""):
+            raise ValueError(f"references: expected names {problem}; got {reference[:80]!r}")
+
+
+def check_text(name: str, text: str) -> None:
+    """Raise ValueError unless a text of a file is printable: a terminal would run other characters."""
+    if problem := text_problem(text):
+        raise ValueError(f"{name}: expected a text {problem}; got {text[:80]!r}")
+
+
+def parse_date(text: str) -> date:
+    """The date of ISO text of ten characters; ValueError for any other."""
+    day = date.fromisoformat(text)
+    if day.isoformat() != text:
+        raise ValueError(f"expected a date as {day}; got {text[:80]!r}")
+    return day
 
 
 def check_weights(state: Mapping[str, Tensor]) -> None:
@@ -155,6 +218,8 @@ def check_weights(state: Mapping[str, Tensor]) -> None:
 def check_pairs(state: dict[str, Tensor], symbols: int, config: HarConfig) -> None:
     """Raise ValueError unless the pairs are sorted by symbol and each names two prices, with its coefficients."""
     pairs, count = state[PAIRS], len(state[PAIRS])
+    if pairs.dtype != torch.long:
+        raise ValueError(f"location: expected pairs of numbers of prices; got {pairs.dtype}")
     shapes = {PAIRS: (count, 2), COEFFICIENTS: (len(config.horizons), count), ROWS: (count,)}
     received = {name: tuple(state[name].shape) if name in state else None for name in shapes}
     if received != shapes:
@@ -163,6 +228,10 @@ def check_pairs(state: dict[str, Tensor], symbols: int, config: HarConfig) -> No
     if (pairs < 0).any() or (pairs >= limits).any() or (pairs[:, 0].diff() < 0).any():
         rule = f"pairs must be sorted numbers of one of {symbols} symbols and one of {limits[1]} prices"
         raise ValueError(f"location: {rule}; got {pairs.tolist()[:3]} ...")
+    if (pairs[:, 0] == pairs[:, 1]).any() or len(pairs.unique(dim=0)) < count:
+        raise ValueError(f"location: expected different pairs of two prices each; got {pairs.tolist()[:3]} ...")
+    if state[ROWS].dtype != torch.long or (state[ROWS] < 0).any():
+        raise ValueError(f"location: expected numbers of rows of each pair; got {state[ROWS].tolist()[:3]} ...")
 
 
 WEIGHTS: dict[str, tuple[str, Callable[[Tensor], bool]]] = {
@@ -182,7 +251,7 @@ def _check_types(state: Mapping[str, Tensor], expected: Mapping[str, Tensor]) ->
         )
     for name in expected.keys() & state.keys():
         x, like = state[name], expected[name]
-        same = x.dtype == like.dtype or (x.is_floating_point() and like.is_floating_point())
+        same = x.dtype == like.dtype or (x.dtype in FLOATS and like.dtype in FLOATS)
         if not same or (x.shape != like.shape and name not in pairs):
             received = f"{x.dtype} {tuple(x.shape)}"
             raise ValueError(f"weights: expected {like.dtype} {tuple(like.shape)} in {name}; got {received}")
@@ -201,7 +270,8 @@ def _parse_record(values: dict[str, Any], symbols: int, signed: Collection[int])
     )
     check_fields(record)
     check_statistics(record.prices, symbols, signed)
-    first, through = date.fromisoformat(record.first), date.fromisoformat(record.through)
+    check_text("note", record.note)
+    first, through = parse_date(record.first), parse_date(record.through)
     if first > through or record.rows < 1 or record.epoch < 0:
         raise ValueError(
             f"record: expected rows from a first to a last date; got {record.rows} from {first} to {through}"
@@ -221,7 +291,7 @@ def check_statistics(prices: Sequence[PriceStatistics], symbols: int, signed: Co
         raise ValueError(f"training prices: expected none or {symbols} records; got {len(prices)}")
     for n, x in enumerate(prices):
         check_fields(x)
-        date.fromisoformat(x.date)
+        parse_date(x.date)
         least = -math.inf if n in signed else 0
         if not least < x.lowest <= x.last <= x.highest < math.inf or not 0 <= x.largest_move < math.inf:
             raise ValueError(f"training prices: expected {least:g} < lowest <= last <= highest and a move; got {x}")

@@ -66,7 +66,9 @@ from torchcommodity.models._scenario_gan import ScenarioCritic as ScenarioCritic
 from torchcommodity.models._scenario_gan import ScenarioGanConfig as ScenarioGanConfig
 from torchcommodity.models._scenario_gan import ScenarioGenerator as ScenarioGenerator
 from torchcommodity.models._window_network import NetworkConfig as NetworkConfig
+from torchcommodity.models._window_network import Windowed as Windowed
 from torchcommodity.models._window_network import WindowNetwork as WindowNetwork
+from torchcommodity.models._window_network import import_network as import_network
 from torchcommodity.models._window_network import windowed as windowed
 
 __all__ = [

@@ -50,6 +50,7 @@ from torchcommodity.training._inputs import roll_adjusted_returns as roll_adjust
 from torchcommodity.training._inputs import roll_gaps as roll_gaps
 from torchcommodity.training._runtime import fabric_device as fabric_device
 from torchcommodity.training._runtime import one_thread as one_thread
+from torchcommodity.training._tensor_file import parse_json as parse_json
 from torchcommodity.training._tensor_file import parse_tensor_file as parse_tensor_file
 from torchcommodity.training._tensor_file import read_tensor_file as read_tensor_file
 from torchcommodity.training._tensor_file import tensor_file_bytes as tensor_file_bytes
@@ -123,6 +124,7 @@ __all__ = [
     "non_roll_returns",
     "one_thread",
     "panel_bars",
+    "parse_json",
     "parse_tensor_file",
     "pool_rows",
     "predict_rows",

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import torch
 from torch import Tensor
 
 KEY = "torchcommodity"  # the only key of the file's metadata: safetensors would write several in random order
+MAX_DIGITS = 20  # of an integer, such as a seed
 
 
 def tensor_file_bytes(kind: str, tensors: Mapping[str, Tensor], metadata: Mapping[str, Any]) -> bytes:
@@ -57,9 +59,9 @@ def parse_tensor_file(
     try:
         tensors = {name: x.clone() for name, x in safetensors.torch.load(content).items()}
         length = int.from_bytes(content[:8], "little")  # of the header, which is JSON
-        header = json.loads(json.loads(content[8 : 8 + length])["__metadata__"][KEY])
-        file_kind, metadata, sha256 = header["kind"], header["metadata"], header["sha256"]
-    except (safetensors.SafetensorError, ValueError, KeyError, TypeError) as error:
+        header = parse_json(json.loads(content[8 : 8 + length])["__metadata__"][KEY])
+        file_kind, metadata, sha256 = str(header["kind"]), header["metadata"], header["sha256"]
+    except (safetensors.SafetensorError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(
             f"{owner}.load: {label} must be a file written by {owner}.save; got another or a damaged file"
         ) from error
@@ -70,6 +72,32 @@ def parse_tensor_file(
     if sha256 != _checksum(kind, tensors, metadata):
         raise ValueError(f"{owner}.load: {label} is damaged (checksum mismatch)")
     return tensors, metadata
+
+
+def parse_json(text: str) -> Any:
+    """Values of JSON text that somebody else may have written: names once, integers of few digits.
+
+    Raises:
+        ValueError: other text.
+        RecursionError: lists in lists without an end.
+
+    >>> parse_json('{"rows": 1, "rows": 2}')
+    Traceback (most recent call last):
+    ValueError: expected each name of an object once; got 'rows' twice
+    """
+
+    def to_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        names = Counter(name for name, _ in pairs)
+        if repeated := [name for name, count in names.items() if count > 1]:
+            raise ValueError(f"expected each name of an object once; got {repeated[0][:80]!r} twice")
+        return dict(pairs)
+
+    def to_integer(digits: str) -> int:
+        if len(digits) > MAX_DIGITS:
+            raise ValueError(f"expected integers of at most {MAX_DIGITS} digits; got one of {len(digits)}")
+        return int(digits)
+
+    return json.loads(text, object_pairs_hook=to_object, parse_int=to_integer)
 
 
 def _checksum(kind: str, tensors: Mapping[str, Tensor], metadata: Mapping[str, Any]) -> str:

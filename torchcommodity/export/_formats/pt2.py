@@ -2,10 +2,12 @@
 
 import io
 import json
+import logging
 import re
 import zipfile
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import torch
 from torch import Tensor
@@ -13,7 +15,8 @@ from torch import Tensor
 from torchcommodity.export._checksum import append_zip_checksum
 from torchcommodity.export._compatibility import CPU, move
 from torchcommodity.export._graph_allowlist import check_graph, replace_in_place, strip_debug_info
-from torchcommodity.export._metadata import Metadata
+from torchcommodity.export._graph_cost import check_cost
+from torchcommodity.export._metadata import MAX_ROWS, Metadata
 from torchcommodity.forecast import check_weights
 
 GRAPH, EXAMPLE, METADATA = "models/model.json", "data/sample_inputs/model.pt", "extra/metadata.json"
@@ -38,13 +41,19 @@ def to_bytes(program: torch.export.ExportedProgram, metadata: Metadata, _device:
     return append_zip_checksum(write_records(records))
 
 
-def from_records(records: dict[str, bytes], device: torch.device = CPU) -> Callable[[Tensor, Tensor], Tensor]:
-    """The forecaster of an archive; ValueError if it holds more than tensors and a graph of operators."""
+def from_records(
+    records: dict[str, bytes], metadata: Metadata, device: torch.device = CPU
+) -> Callable[[Tensor, Tensor], Tensor]:
+    """The forecaster of an archive; ValueError if it holds more than tensors and operators, or costs too much."""
     _check(records)
     # rewritten from the checked records: torch's zip reader might see other content in the original file
-    program = torch.export.load(io.BytesIO(write_records(records)))
+    with mock.patch.object(logging.getLogger("torch.export"), "disabled", True):  # logs a traceback for each error
+        program = torch.export.load(io.BytesIO(write_records(records)))
     check_weights(program.state_dict)
-    return move(program, device).module()
+    forward = program.module()
+    for rows in (metadata.min_rows + 20, MAX_ROWS):
+        check_cost(forward, len(metadata.columns), rows)
+    return forward if device.type == "cpu" else move(program, device).module()
 
 
 def read_records(archive: bytes) -> dict[str, bytes]:
