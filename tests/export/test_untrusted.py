@@ -276,6 +276,7 @@ WEIGHTS: dict[str, Weights] = {
     "publisher with a control character": lambda w, m: m["sources"][0].update(publisher="\x1b[2J"),
     "formula of two lines": lambda w, m: m["sources"][0].update(series="spread A-B (A\n, B)"),
     "note of two lines": lambda w, m: m["record"].update(note="fitted\n\x07"),
+    "settings without end": lambda w, m: m["record"].update(settings="x=" + "[" * 100_000),
     "date of a week": lambda w, m: m["record"]["prices"][0].update(date="2016-W52-5"),
     "endless network": lambda w, m: m["model"]["config"].update(hidden=10**6),
     "dates": lambda w, m: m["record"].update(first="2999-01-01"),

@@ -1,6 +1,7 @@
 """The disk cache: keys, damage, size limits, and the span of a backtest."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import torch
 from torchcommodity import data, forecast
 from torchcommodity.data import Panel, to_panel
 from torchcommodity.forecast import _cache
-from torchcommodity.training import FitConfig
+from torchcommodity.training import FitConfig, TrainConfig
 
 
 @pytest.fixture
@@ -61,6 +62,32 @@ def test_cached_fit_of_other_symbols_or_data_is_not_served() -> None:
         second, was_cached = forecast.cached_fit(asked)
         assert not was_cached
         assert second.checksum == first.checksum
+
+
+def test_cached_fit_of_other_options_is_not_served(prices: Panel) -> None:
+    first, _ = forecast.cached_fit(prices)
+    (entry,) = forecast.cache_entries()
+    other_series = replace(prices, provenance=(replace(prices.provenance[0], series="spread BRENT-WTI (BRENT, WTI)"),))
+    bytes_of_others = [
+        forecast.fit(prices, signed=["WTI"]).to_bytes(),
+        forecast.fit(prices, references=data.embedded(["GASOLINE_NYH"])).to_bytes(),
+        forecast.fit(prices, FitConfig(symmetry=0.0)).to_bytes(),
+        forecast.fit(prices, model="har-lstm", config=FitConfig(train=TrainConfig(epochs=0))).to_bytes(),
+        forecast.fit(other_series).to_bytes(),
+    ]
+    assert forecast.cached_fit(prices)[1]
+    for content in bytes_of_others:
+        entry.path.write_bytes(content)
+        second, was_cached = forecast.cached_fit(prices)
+        assert not was_cached
+        assert second.checksum == first.checksum
+
+
+def test_cached_fit_of_references_curve_and_signed_prices_is_served(prices: Panel) -> None:
+    panel = data.add_references(prices, data.embedded(["GASOLINE_NYH"]))
+    for _ in range(2):
+        _, was_cached = forecast.cached_fit(panel, signed=["WTI"])
+    assert was_cached
 
 
 def test_cached_fit_works_without_a_writable_cache(

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
@@ -29,7 +29,16 @@ from torchcommodity.forecast._forecaster import Forecaster
 from torchcommodity.forecast._summary import BacktestSummary, summarize
 from torchcommodity.models import model_name
 from torchcommodity.opkit.arguments import operation
-from torchcommodity.training import LOCAL, Executor, FitConfig, Progress, check_config, resolve_device, to_toml
+from torchcommodity.training import (
+    LOCAL,
+    Executor,
+    FitConfig,
+    Progress,
+    add_extra_terms,
+    check_config,
+    resolve_device,
+    to_toml,
+)
 
 MAX_FILES = 200
 MAX_BYTES = 500 * 2**20
@@ -62,15 +71,14 @@ def cached_fit(
 
     def load(path: Path) -> Forecaster:
         forecaster = Forecaster.load(path)
-        record = forecaster.record
+        record, symbols = forecaster.record, signed_symbols(panel, signed)
         received = forecaster.symbols, forecaster.contracts, forecaster.frequency, record.seed, record.prices
-        expected = (
-            panel.symbols,
-            panel.contracts,
-            panel.frequency,
-            seed,
-            price_statistics(panel, signed_symbols(panel, signed)),
-        )
+        expected = panel.symbols, panel.contracts, panel.frequency, seed, price_statistics(panel, symbols)
+        received += to_toml(FitConfig(forecaster.model.config)), record.settings, set(forecaster.signed)
+        asked = add_extra_terms(config, covariates)
+        expected += to_toml(FitConfig(asked.model)), to_toml(asked), set(symbols)
+        received += record.covariates, _spreads(forecaster.sources) - _spreads(panel.sources())
+        expected += () if covariates is None else covariates.specs, set[Any]()
         span = str(panel.dates[0]), str(panel.dates[-1]), len(panel)
         if received != expected or (record.first, record.through, record.rows) != span:
             raise ValueError(f"fit: expected {path} to be of these prices; got {forecaster!r}")
@@ -238,6 +246,12 @@ def load_or_compute(
     except OSError:
         pass
     return result, False
+
+
+def _spreads(sources: Iterable[Mapping[str, str]]) -> set[tuple[str, str]]:
+    """Symbol and formula of the spreads, which `predict` makes of their legs; other sources may differ."""
+    series = {(source["symbol"], source["series"]) for source in sources}
+    return {(symbol, text) for symbol, text in series if text.startswith("spread ")}
 
 
 def _with_signed(signed: Sequence[str]) -> str:

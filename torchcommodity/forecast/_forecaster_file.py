@@ -32,7 +32,7 @@ from torchcommodity.models import (
     to_model_config,
 )
 from torchcommodity.nn import to_int8
-from torchcommodity.training import parse_tensor_file, tensor_file_bytes
+from torchcommodity.training import parse_tensor_file, parse_toml, tensor_file_bytes
 
 FORMAT = "torchcommodity.forecaster.5"
 MAX_REASON = 300  # characters of an error
@@ -271,6 +271,7 @@ def _parse_record(values: dict[str, Any], symbols: int, signed: Collection[int])
     check_fields(record)
     check_statistics(record.prices, symbols, signed)
     check_text("note", record.note)
+    parse_toml(record.settings)
     first, through = parse_date(record.first), parse_date(record.through)
     if first > through or record.rows < 1 or record.epoch < 0:
         raise ValueError(

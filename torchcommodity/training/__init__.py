@@ -56,6 +56,7 @@ from torchcommodity.training._tensor_file import read_tensor_file as read_tensor
 from torchcommodity.training._tensor_file import tensor_file_bytes as tensor_file_bytes
 from torchcommodity.training._toml import from_toml as from_toml
 from torchcommodity.training._toml import load_config as load_config
+from torchcommodity.training._toml import parse_toml as parse_toml
 from torchcommodity.training._toml import to_config as to_config
 from torchcommodity.training._toml import to_toml as to_toml
 from torchcommodity.training._toml import to_values as to_values

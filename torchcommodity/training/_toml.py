@@ -32,8 +32,21 @@ def load_config(path: str | Path, model: str | None = None, frequency: Frequency
     """
     try:
         return from_toml(Path(path).read_text("utf-8"), model, frequency)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"config: {path} must be TOML; {error}") from None
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Values of TOML text.
+
+    Raises:
+        tomllib.TOMLDecodeError: other text.
+        RecursionError: lists in lists without an end.
+
+    >>> parse_toml("epochs = 3")
+    {'epochs': 3}
+    """
+    return tomllib.loads(text)
 
 
 def from_toml(text: str, model: str | ModelConfig | None = None, frequency: Frequency = "daily") -> FitConfig:
@@ -42,7 +55,7 @@ def from_toml(text: str, model: str | ModelConfig | None = None, frequency: Freq
     >>> from_toml(to_toml(FitConfig())) == FitConfig()
     True
     """
-    return to_config(tomllib.loads(text), model, frequency)
+    return to_config(parse_toml(text), model, frequency)
 
 
 def to_config(
