@@ -37,6 +37,13 @@ def test_predict_does_not_depend_on_the_order_of_columns(panel: Panel, forecaste
     assert torch.equal(reordered.prices, forecast.predict(forecaster, panel).prices)
 
 
+def test_predict_of_weights_that_give_infinite_prices_is_an_error(panel: Panel, forecaster: Forecaster) -> None:
+    broken = Forecaster._from_bytes(forecaster.to_bytes())
+    broken.model.har.long_run.fill_(1e300)
+    with pytest.raises(ValueError, match=r"^predict: quantiles of a model must be finite prices; got .* one of WTI"):
+        forecast.predict(broken, panel)
+
+
 def test_predict_takes_frames(panel: Panel, forecaster: Forecaster) -> None:
     assert torch.equal(forecast.predict(forecaster, panel.to_pandas()).prices, forecaster.predict(panel).prices)
 

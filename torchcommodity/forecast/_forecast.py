@@ -18,7 +18,7 @@ from torchcommodity.forecast._fan_chart import Fan, draw_fan, interpolate_quanti
 from torchcommodity.forecast._history import last_prices
 from torchcommodity.forecast._other_words import missing_attribute
 from torchcommodity.models import price_after, scale_change
-from torchcommodity.opkit.arguments import operation
+from torchcommodity.opkit.arguments import current_operation, operation
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,9 +72,17 @@ class Forecast:
                 the change of asinh(P / S) for a symbol with a scale.
             dates: of all rows, for the calendar, where `panel` has only the last ones.
             scale: (N,) S, see `models.Har.set_price_scale`.
+
+        Raises:
+            ValueError: a price is infinite.
         """
         row, last = last_prices(panel.values.plain().detach(), scale)
         steps = None if scale is None else scale.to(log_returns).unsqueeze(-1)  # (N, 1)
+        prices = price_after(last[None, :, None], log_returns, steps)
+        if (infinite := prices.isinf().any(2).any(0)).any():
+            symbol = panel.symbols[int(infinite.nonzero()[0])]
+            rule = "quantiles of a model must be finite prices"
+            raise ValueError(f"{current_operation('forecast')}: {rule}; got an infinite one of {symbol}: fit it again")
         return cls(
             symbols=tuple(panel.symbols),
             units=tuple(panel.units),
@@ -84,7 +92,7 @@ class Forecast:
             origins=np.asarray(panel.dates)[row.numpy()],
             last=last,
             log_returns=log_returns if steps is None else torch.where(steps.isnan(), log_returns, torch.nan),
-            prices=price_after(last[None, :, None], log_returns, steps),
+            prices=prices,
             calendar=calendar(panel.dates if dates is None else dates),
             history=panel.between(panel.dates[-HISTORY_ROWS[panel.frequency] :][0]),
             scale=None if scale is None else scale.cpu(),

@@ -127,6 +127,7 @@ __all__ = [
     "panel_bars",
     "parse_json",
     "parse_tensor_file",
+    "parse_toml",
     "pool_rows",
     "predict_rows",
     "price_scale",

@@ -29,7 +29,8 @@ MESSAGES: dict[str, dict[int, str]] = {
 }
 EXTERNAL_DATA, DATA_LOCATION = 13, 14  # fields of a tensor
 OP_TYPE = 4  # of a node
-RANDOM = re.compile(rb"(Random(Normal|Uniform).*|Multinomial|Bernoulli)")
+# random numbers, and a loop that may be endless: a recurrence is a Scan, of as many steps as its input has rows
+REFUSED = re.compile(rb"Random(Normal|Uniform).*|Multinomial|Bernoulli|Loop")
 
 
 def check_available() -> None:
@@ -64,7 +65,9 @@ def from_bytes(model: bytes) -> tuple[str, Callable[[Tensor, Tensor], Tensor]]:
     except ImportError as error:
         raise ImportError("an onnx artifact needs onnxruntime: pip install 'torchcommodity[export]'") from error
     check_model(model)
-    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4  # errors are raised; it would print them, too
+    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
     def forward(prices: Tensor, days: Tensor) -> Tensor:
         return torch.from_numpy(session.run(None, {"prices": prices.numpy(), "days": days.numpy()})[0])
@@ -73,14 +76,14 @@ def from_bytes(model: bytes) -> tuple[str, Callable[[Tensor, Tensor], Tensor]]:
 
 
 def check_model(model: bytes) -> None:
-    """Raise ValueError if a model has tensors in other files, which onnxruntime would read, or random operators."""
+    """Raise ValueError for tensors in other files, which onnxruntime would read, random operators, or endless ones."""
     messages = [("model", memoryview(model))]
     while messages:
         name, content = messages.pop()
         for field, value in _fields(content):
             if name == "tensor" and (field == EXTERNAL_DATA or (field == DATA_LOCATION and value != 0)):
                 raise ValueError("content other than a graph and its weights: weights in another file")
-            if name == "node" and field == OP_TYPE and not isinstance(value, int) and RANDOM.fullmatch(value):
+            if name == "node" and field == OP_TYPE and not isinstance(value, int) and REFUSED.fullmatch(value):
                 raise ValueError(f"content other than a graph and its weights: {bytes(value).decode()}")
             if not isinstance(value, int) and field in MESSAGES[name]:
                 messages.append((MESSAGES[name][field], value))
