@@ -71,14 +71,17 @@ def cached_fit(
 
     def load(path: Path) -> Forecaster:
         forecaster = Forecaster.load(path)
-        record, symbols = forecaster.record, signed_symbols(panel, signed)
-        received = forecaster.symbols, forecaster.contracts, forecaster.frequency, record.seed, record.prices
-        expected = panel.symbols, panel.contracts, panel.frequency, seed, price_statistics(panel, symbols)
-        received += to_toml(FitConfig(forecaster.model.config)), record.settings, set(forecaster.signed)
-        asked = add_extra_terms(config, covariates)
-        expected += to_toml(FitConfig(asked.model)), to_toml(asked), set(symbols)
-        received += record.covariates, _spreads(forecaster.sources) - _spreads(panel.sources())
-        expected += () if covariates is None else covariates.specs, set[Any]()
+        record, symbols, asked = forecaster.record, signed_symbols(panel, signed), add_extra_terms(config, covariates)
+        received = (
+            *(forecaster.symbols, forecaster.contracts, forecaster.frequency, record.seed, record.prices),
+            *(to_toml(FitConfig(forecaster.model.config)), record.settings, set(forecaster.signed)),
+            *(record.covariates, _spreads(forecaster.sources) - _spreads(panel.sources())),
+        )
+        expected = (
+            *(panel.symbols, panel.contracts, panel.frequency, seed, price_statistics(panel, symbols)),
+            *(to_toml(FitConfig(asked.model)), to_toml(asked), set(symbols)),
+            *(() if covariates is None else covariates.specs, set[tuple[str, str]]()),
+        )
         span = str(panel.dates[0]), str(panel.dates[-1]), len(panel)
         if received != expected or (record.first, record.through, record.rows) != span:
             raise ValueError(f"fit: expected {path} to be of these prices; got {forecaster!r}")

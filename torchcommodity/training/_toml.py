@@ -46,7 +46,8 @@ def parse_toml(text: str) -> dict[str, Any]:
     >>> parse_toml("epochs = 3")
     {'epochs': 3}
     """
-    return tomllib.loads(text)
+    values: dict[str, Any] = tomllib.loads(text)
+    return values
 
 
 def from_toml(text: str, model: str | ModelConfig | None = None, frequency: Frequency = "daily") -> FitConfig:

@@ -16,8 +16,8 @@ from torchcommodity.export._checksum import append_zip_checksum
 from torchcommodity.export._compatibility import CPU, move
 from torchcommodity.export._graph_allowlist import check_graph, replace_in_place, strip_debug_info
 from torchcommodity.export._graph_cost import check_cost
-from torchcommodity.export._metadata import MAX_ROWS, Metadata
-from torchcommodity.forecast import check_weights
+from torchcommodity.export._metadata import Metadata
+from torchcommodity.forecast import MAX_ROWS, check_weights
 
 GRAPH, EXAMPLE, METADATA = "models/model.json", "data/sample_inputs/model.pt", "extra/metadata.json"
 PAYLOADS = ("data/weights/model_weights_config.json", "data/constants/model_constants_config.json")
