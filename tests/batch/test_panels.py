@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -59,6 +60,7 @@ CHANGES: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
 }
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(changes=st.lists(st.sampled_from(sorted(CHANGES)), min_size=1, max_size=6), as_text=st.booleans())
 def test_parse_block_parses_each_panel_as_alone(

@@ -104,6 +104,7 @@ def test_data_check_prints_json_with_every_finding(run: Run, prices: Path) -> No
     assert document["findings"][0].keys() == {"kind", "symbol", "date", "line", "value", "treatment", "count"}
 
 
+@pytest.mark.slow
 def test_data_check_of_many_symbols_is_a_few_lines(run: Run, tmp_path: Path) -> None:
     days = pd.bdate_range("2024-01-01", periods=20).rename("date")
     pd.DataFrame({f"S{n}": [5.0 + n + i % 7 for i in range(20)] for n in range(5000)}, index=days).to_csv(

@@ -22,7 +22,7 @@ assert "torch._dynamo" not in sys.modules, "a forecast starts a second earlier w
 """
 ENVIRONMENTS: dict[str, dict[str, str | None]] = {
     "as it is": {},
-    "optimized": {"PYTHONOPTIMIZE": "2"},
+    "optimized": {"PYTHONOPTIMIZE": "2", "PYTHONDONTWRITEBYTECODE": None},  # which Python compiles anew, once
     "no home": {"HOME": None, "XDG_CACHE_HOME": None, "TORCHCOMMODITY_CACHE": None},
     "read-only home": {"HOME": "/proc", "XDG_CACHE_HOME": None, "TORCHCOMMODITY_CACHE": None},
     "zone and locale": {"TZ": "Pacific/Kiritimati", "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"},

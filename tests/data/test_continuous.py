@@ -72,6 +72,7 @@ def test_adjusted_series_earn_what_the_held_contracts_earn(rule):
         assert "adjusted" in [finding.kind for finding in adjusted.findings]
 
 
+@pytest.mark.slow
 @given(
     rule=st.sampled_from(RULES),
     cut=st.integers(20, 250),

@@ -19,7 +19,7 @@ from torchcommodity.training import FitConfig
 
 CONFIG = HarConfig(horizons=(2, 5), levels=(0.1, 0.5, 0.9), halflives=(8, 21), trends=(5,), warmup=30)
 
-pytestmark = pytest.mark.export
+pytestmark = [pytest.mark.export, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +119,6 @@ def test_live_forecasts_with_references_have_the_bits_of_predict(forecaster: For
         assert torch.equal(live.log_returns, expected.log_returns)
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # raised inside torch while Inductor is imported and compiles
 @pytest.mark.parametrize("format", ["onnx", "aoti"])
 def test_other_formats_with_references_have_the_forecast_of_the_model(

@@ -19,7 +19,7 @@ from torchcommodity.training import FitConfig
 CONFIG = HarConfig(horizons=(2, 30), levels=(0.1, 0.5, 0.9), halflives=(8, 21), trends=(5,), warmup=70)
 OF = {"WTI": "CL", "HENRY_HUB": "NG", "BRENT": "CL"}
 
-pytestmark = pytest.mark.export
+pytestmark = [pytest.mark.export, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +105,6 @@ def test_artifact_without_curves_takes_none(spot: Panel) -> None:
         plain.predict(without(spot), curve=spot.curve)
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # raised inside torch while Inductor is imported and compiles
 @pytest.mark.parametrize("format", ["onnx", "aoti"])
 def test_other_formats_with_curves_have_the_forecast_of_the_model(

@@ -32,6 +32,7 @@ def fitted(prices: data.Panel) -> forecast.Forecaster:
     return forecast.fit(prices, SHORT, model=network_examples.windowed_lstm)
 
 
+@pytest.mark.slow
 def test_a_lstm_goes_from_a_class_to_an_artifact(
     prices: data.Panel, fitted: forecast.Forecaster, tmp_path: Path
 ) -> None:

@@ -16,7 +16,7 @@ from torchcommodity.models import HarConfig, HarGarchConfig
 from torchcommodity.serve.dashboard import make_document
 from torchcommodity.training import FitConfig
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.slow]
 CONFIG = HarConfig(horizons=(2, 5), levels=(0.1, 0.5, 0.9), halflives=(8, 21), trends=(5,), warmup=30)
 ROWS = 400
 Prices = list[list[float | None]]
