@@ -40,6 +40,7 @@ def network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_commands_load_a_network_by_its_import_path(run: Run, error: Error, network: Path) -> None:
     data, fitted = ("--data", "prices.csv"), "own.safetensors"
     result = run("fit", *data, *MODEL, "--config", "config.toml", "--out", fitted)

@@ -65,6 +65,7 @@ def test_tcn_block_equals_torch_layers() -> None:
     torch.testing.assert_close(layer(x), torch.relu(block.shortcut(x.mT) + y).mT)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # warnings inside PyTorch's compilers
 def test_tcn_exports_with_dynamic_batch_and_time() -> None:
     torch._dynamo.reset()

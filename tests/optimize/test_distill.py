@@ -25,6 +25,7 @@ def with_network(forecaster: Forecaster, hidden: int) -> Forecaster:
     return replace(forecaster, model=model.eval(), record=replace(forecaster.record, settings=to_toml(settings)))
 
 
+@pytest.mark.slow
 def test_distill_brings_the_student_closer_to_the_teacher_than_the_baseline(
     forecaster: Forecaster, inputs: ModelInputs, tmp_path: Path
 ) -> None:
