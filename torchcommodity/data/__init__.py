@@ -132,6 +132,7 @@ if TYPE_CHECKING:
     from torchcommodity.data._sources.write import frame_to_csv as frame_to_csv
     from torchcommodity.data._sources.write import quote_spreadsheet_cell as quote_spreadsheet_cell
     from torchcommodity.data._sources.write import write as write
+    from torchcommodity.data._spread import SPREAD_SERIES as SPREAD_SERIES
     from torchcommodity.data._spread import restore_spreads as restore_spreads
     from torchcommodity.data._spread import spread as spread
     from torchcommodity.data._store.rows import Vintage as Vintage
@@ -227,7 +228,7 @@ _MODULES = {
     "_sources.quantiles": ["QuantileTable", "QuantileUnit", "read_quantiles"],
     "_sources.read_arguments": ["ReadArguments", "TableArguments"],
     "_sources.write": ["frame_to_csv", "quote_spreadsheet_cell", "write"],
-    "_spread": ["restore_spreads", "spread"],
+    "_spread": ["SPREAD_SERIES", "restore_spreads", "spread"],
     "_store.rows": ["Vintage"],
     "_store.store": ["Store", "StoreEntry"],
     "_store.update": ["SeriesUpdate", "Update", "updatable_symbols", "update"],

@@ -34,8 +34,8 @@ from torchcommodity.opkit.arguments import current_operation, operation
 
 ROUNDING = 1e-13  # of the legs together
 YEAR = 252  # rows ahead on which the rolls of legs are compared
-SERIES = "spread "  # start of the series of a spread: "spread BRENT-WTI (BRENT RBRTE, WTI RWTC)"
-_SERIES = re.compile(SERIES + r"(?P<formula>(?:'[^']*'|\"[^\"]*\"|[^'\"(])+) \(.*\)")
+SPREAD_SERIES = "spread "  # start of the series of a spread: "spread BRENT-WTI (BRENT RBRTE, WTI RWTC)"
+_SERIES = re.compile(SPREAD_SERIES + r"(?P<formula>(?:'[^']*'|\"[^\"]*\"|[^'\"(])+) \(.*\)")
 
 
 @operation("spread")
@@ -215,7 +215,7 @@ def _combination(
     text = format_formula({leg.symbol: leg.weight * factors.get(leg.symbol, 1.0) for leg in legs})
     names = [key for key, one in USUAL_SPREADS.items() if one is usual]
     # with factors of the user's the formula alone does not make the spread again
-    series = f"spread, with factors: {text}" if factors else f"{SERIES}{''.join(names) or text}"
+    series = f"spread, with factors: {text}" if factors else f"{SPREAD_SERIES}{''.join(names) or text}"
     return Panel(
         MetadataTensor(total),
         part.dates,
@@ -252,7 +252,7 @@ def _calendar_spread(pool: Panel, formula: SpreadFormula, name: str, unit: str |
         part.dates,
         (name,),
         (unit or own_unit,),
-        (_merge_provenance(part, f"{SERIES}{root}{near}-{root}{far}"),),
+        (_merge_provenance(part, f"{SPREAD_SERIES}{root}{near}-{root}{far}"),),
         contracts=(code,),
         curve=MetadataTensor(curve[:, None]),
         findings=tuple(replace(finding, symbol=name) for finding in part.findings if finding.kind == "curve ended"),

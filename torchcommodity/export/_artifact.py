@@ -92,16 +92,15 @@ class Artifact:
                 metadata = parse_metadata(records[pt2.METADATA].decode(), sha256)
                 check_format(metadata.format, device)
                 with explain_other_torch(metadata.torch):
-                    is_compiled = metadata.format == "aoti"
-                    if is_compiled and not trusted:
+                    if metadata.format != "aoti":
+                        forward = pt2.from_records(records, metadata, device)
+                    elif trusted:
+                        forward = aoti.from_bytes(content, device)
+                    else:
                         raise UntrustedCodeError(
                             f"Artifact.load: {label} is machine code, which can do all that your user can do; if you "
                             "trust who made it, load it with trusted=True (--trusted)"
                         )
-                    if is_compiled:
-                        forward = aoti.from_bytes(content, device)
-                    else:
-                        forward = pt2.from_records(records, metadata, device)
                 return _check_call(cls(metadata, forward, content, device))
         except (WrongDeviceError, UntrustedCodeError):
             raise

@@ -100,8 +100,9 @@ def export(
     check_format(format, target)
     writer = {"pt2": pt2, "aoti": aoti, "onnx": onnx}[format]
     writer.check_available()
-    metadata, graph = make_metadata(forecaster, format), RawPriceForecaster(forecaster.to("cpu"))
-    check_no_look_ahead(forecaster.to("cpu").model, graph.sample_history(metadata.min_rows + 20))
+    metadata, forecaster = make_metadata(forecaster, format), forecaster.to("cpu")
+    graph = RawPriceForecaster(forecaster)
+    check_no_look_ahead(forecaster.model, graph.sample_history(metadata.min_rows + 20))
     report = progress or (lambda done, total, description: None)
     try:
         report(0, 4, "tracing the model")

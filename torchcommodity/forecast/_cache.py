@@ -14,6 +14,7 @@ import torch
 
 import torchcommodity
 from torchcommodity.data import (
+    SPREAD_SERIES,
     Covariates,
     Panel,
     cache_dir,
@@ -254,7 +255,7 @@ def load_or_compute(
 def _spreads(sources: Iterable[Mapping[str, str]]) -> set[tuple[str, str]]:
     """Symbol and formula of the spreads, which `predict` makes of their legs; other sources may differ."""
     series = {(source["symbol"], source["series"]) for source in sources}
-    return {(symbol, text) for symbol, text in series if text.startswith("spread ")}
+    return {(symbol, text) for symbol, text in series if text.startswith(SPREAD_SERIES)}
 
 
 def _with_signed(signed: Sequence[str]) -> str:

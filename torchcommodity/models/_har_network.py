@@ -54,9 +54,7 @@ class HarNetwork(nn.Module):
     config: ModelConfig
     head: nn.Linear  # to the correction of every horizon, see `correction_head`
     last_rows: int | None = None  # last rows of `Har` that a forecast depends on; None = all
-    recurrence: str = (
-        ""  # name of the recurrent layer whose units the head reads, and nothing else does, if there is one
-    )
+    recurrence: str = ""  # name of the recurrent layer, if there is one whose units only the head reads
     lookback: int | None = None  # rows of the windows that a network other than a correction is trained on
 
     def __init__(self, assets: int, config: ModelConfig) -> None:

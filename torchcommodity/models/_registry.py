@@ -119,7 +119,7 @@ def default_config(name: str, frequency: Frequency = "daily") -> ModelConfig:
 
 
 def to_model_config(model: Any, frequency: Frequency = "daily") -> ModelConfig:
-    """The config of a model given in any way that `fit` takes.
+    """The config of a model, named or made in any way that `fit` takes.
 
     Args:
         model: a name of `MODELS`; a config; a `torch.nn.Module`, or a class or function that makes one, on windows of
@@ -136,20 +136,22 @@ def to_model_config(model: Any, frequency: Frequency = "daily") -> ModelConfig:
         (1, 4, 13, 26)
         >>> to_model_config("torch.nn:LSTM").network
         'torch.nn:LSTM'
+        >>> to_model_config(HarLstmConfig(hidden=4)).hidden
+        4
     """
     path = model if isinstance(model, str) and ":" in model else None
-    found = model if path is None else import_network(path)
-    if isinstance(found, ModelConfig):
-        return found
-    if isinstance(found, str):
-        return default_config(found, frequency)
+    candidate = model if path is None else import_network(path)
+    if isinstance(candidate, ModelConfig):
+        return candidate
+    if isinstance(candidate, str):
+        return default_config(candidate, frequency)
     for name, entry in MODELS.items():
-        if found is entry.model:
+        if candidate is entry.model:
             return default_config(name, frequency)
-    if not isinstance(found, (Windowed, nn.Module)) and not callable(found):
+    if not isinstance(candidate, (Windowed, nn.Module)) and not callable(candidate):
         rule = "model must be a name, a config, a Module, a class or function that makes one, or an import path"
-        raise TypeError(f"{current_operation()}: {rule}; got {found!r}")
-    own = found if isinstance(found, Windowed) else windowed(found)
+        raise TypeError(f"{current_operation()}: {rule}; got {candidate!r}")
+    own = candidate if isinstance(candidate, Windowed) else windowed(candidate)
     har = HarConfig.for_frequency(frequency)
     return NetworkConfig(har, path or own.network, own.lookback, own.inputs, own.output, own.settings, own.factory)
 
@@ -173,8 +175,8 @@ def build_model(config: ModelConfig, assets: int, seed: int = 0) -> HarNetwork:
         >>> build_model(HarLstmConfig(hidden=4), assets=2).head
         Linear(in_features=4, out_features=4, bias=True)
     """
-    given: object = config  # a caller may pass anything
-    if isinstance(given, str):
+    argument: object = config  # a caller may pass anything
+    if isinstance(argument, str):
         raise TypeError(
             f"build_model: config must be the config of a model; got {config!r}; see default_config({config!r})"
         )

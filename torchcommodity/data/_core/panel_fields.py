@@ -118,13 +118,16 @@ def range_share(closes: Tensor, bars: Tensor) -> Tensor:  # (T, N), (T, N, 3) ->
     return usable / (closes > 0).sum(0).clamp(min=1)
 
 
+BAR = ("open", "high", "low")  # along the last axis of bars
+
+
 def bar_columns(symbols: Sequence[str]) -> tuple[str, ...]:
     """Names of the columns of open, high and low in a table that has a column for each symbol.
 
     >>> bar_columns(["WTI"])
     ('WTI open', 'WTI high', 'WTI low')
     """
-    return tuple(f"{symbol} {field}" for symbol in symbols for field in ("open", "high", "low"))
+    return tuple(f"{symbol} {field}" for symbol in symbols for field in BAR)
 
 
 def check_bars(bars: Tensor, closes: Tensor, dates: Dates, symbols: Sequence[str]) -> Tensor:  # (T, N, 3) float64
@@ -139,7 +142,7 @@ def check_bars(bars: Tensor, closes: Tensor, dates: Dates, symbols: Sequence[str
         raise DataError(f"panel: expected bars of shape {rule}; got {tuple(values.shape)}")
     if (wrong := overflows(values).nonzero()).numel():
         row, n, field = wrong[0].tolist()
-        where = f"as {('open', 'high', 'low')[field]} of {symbols[n]!r} on {dates[row]}"
+        where = f"as {BAR[field]} of {symbols[n]!r} on {dates[row]}"
         raise DataError(f"panel: expected {expected_range(values[row, n, field].item())} {where}")
     return values
 

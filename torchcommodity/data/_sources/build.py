@@ -12,7 +12,7 @@ from typing_extensions import Unpack
 
 from torchcommodity.data._core.errors import DataError, Finding, condense, make_finding, summarize_names
 from torchcommodity.data._core.panel import Panel
-from torchcommodity.data._core.panel_fields import range_findings
+from torchcommodity.data._core.panel_fields import BAR, range_findings
 from torchcommodity.data._core.prices import Array
 from torchcommodity.data._core.provenance import NOT_STATED, Provenance, check_symbol, drop_origin_findings
 from torchcommodity.data._quality.inspect import inspect
@@ -26,7 +26,6 @@ from torchcommodity.data._sources.tables.table import Origin, Records, Table, fi
 from torchcommodity.opkit import MetadataTensor
 
 TEXT_FILES = ("CSV",)  # kinds of tables in which every number is text
-BAR = ("open", "high", "low")
 
 
 @dataclass(frozen=True)
@@ -352,7 +351,7 @@ def read_bars(
     if table is None:
         raise TypeError(f"read_bars: source must be a path or a frame; got {type(source).__name__}")
     names, options = field_names(table), ReadOptions(**arguments)
-    if not {"open", "high", "low"} <= names.keys() and (known := assign_roles(table, options).layout.bars) is not None:
+    if not {*BAR} <= names.keys() and (known := assign_roles(table, options).layout.bars) is not None:
         numbers = {"open": known.open, "high": known.high, "low": known.low}
         names |= {field: table.names[n] for field, n in numbers.items() if n is not None}
     if missing := [field for field in BAR if field not in names]:

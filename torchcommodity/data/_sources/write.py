@@ -13,6 +13,7 @@ import numpy as np
 from torchcommodity._extras import extra
 from torchcommodity.data._core.errors import DataError
 from torchcommodity.data._core.panel import Panel
+from torchcommodity.data._core.panel_fields import BAR
 from torchcommodity.data._sources.files import parse_table_name, write_atomic
 from torchcommodity.data._sources.locations import is_remote, public_address, write_object
 from torchcommodity.data._sources.tables.frames import METADATA, PROVENANCE, SETTINGS
@@ -112,7 +113,7 @@ def _bar_columns(panel: Panel) -> dict[str, pa.Array]:
     if panel.bars is None:
         return {}
     columns = panel.bars.plain().detach().numpy().transpose(2, 1, 0)  # (3, N, T)
-    return {name: pa.array(x.ravel(), from_pandas=True) for name, x in zip(("open", "high", "low"), columns)}
+    return {name: pa.array(x.ravel(), from_pandas=True) for name, x in zip(BAR, columns)}
 
 
 def to_database_table(panel: Panel) -> pa.Table:
