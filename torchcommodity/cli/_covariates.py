@@ -81,15 +81,21 @@ class CovariateOptions:
     ] = None
     covariates_column: Annotated[
         str | None,
-        typer.Option("--covariates-column", metavar="NAME", help="Column of their values; default: all of numbers"),
+        typer.Option(
+            "--covariates-column", metavar="NAME", help="Column of the covariates' values; default: all with numbers"
+        ),
     ] = None
     covariates_symbol: Annotated[
         str | None,
-        typer.Option("--covariates-symbol", metavar="NAME", help="Column of their names; default: symbol, or none"),
+        typer.Option(
+            "--covariates-symbol", metavar="NAME", help="Column that names the covariates; default: symbol, if any"
+        ),
     ] = None
     covariates_date: Annotated[
         str | None,
-        typer.Option("--covariates-date", metavar="NAME", help="Column of their dates; default: found by its cells"),
+        typer.Option(
+            "--covariates-date", metavar="NAME", help="Date column of the covariates; default: found by its cells"
+        ),
     ] = None
 
     def read(self) -> "Covariates | None":

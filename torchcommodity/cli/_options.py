@@ -164,7 +164,7 @@ Trusted = Annotated[
     typer.Option(
         "--trusted",
         envvar="TORCHCOMMODITY_TRUSTED",
-        help="Load machine code, an .aoti.pt2 file: from somebody whose programs you would run",
+        help="Allow an .aoti.pt2 file, which is machine code: only from people whose programs you would run",
     ),
 ]
 AnyModelFile = Annotated[
