@@ -125,6 +125,14 @@ BAD = {
     "text": ([*PRICES, (dt.date(2020, 4, 21), "n.a.", 1.0)], r"row 4: 'WTI': expected a price; got 'n.a.'"),
     "boolean": ([*PRICES, (dt.date(2020, 4, 21), True, 1.0)], r"row 4: 'WTI': expected a price; got 'True'"),
     "no day": ([*PRICES, (None, 1.0, 1.0)], "row 4: expected a date"),
+    "side by side": (
+        [
+            ("CLc1", None, None, "LCOc1"),
+            ("Date", "Close", None, "Date", "Close"),
+            *((dt.date(2020, 4, day), 18.27, None, dt.date(2020, 4, day), 28.08) for day in (16, 17)),
+        ],
+        "expected one column of dates; got 2, of tables side by side; save each table in its own file",
+    ),
     "empty": ([], "expected"),
 }
 

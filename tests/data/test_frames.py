@@ -203,3 +203,11 @@ print("polars" in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+def test_symbols_stand_in_the_level_that_tells_the_columns_apart():
+    fields = {name: [71.0, 72.0] for name in ("Open", "High", "Low", "Close")}
+    frame = pd.concat({"CL=F": pd.DataFrame(fields), "NG=F": pd.DataFrame(fields) / 20}, axis=1)
+    frame = pd.concat({"NYMEX": frame.set_index(pd.to_datetime(["2024-01-02", "2024-01-03"]))}, axis=1)
+    panel = data.to_panel(frame)
+    assert (panel.symbols, panel.values.tolist()) == (("CL=F", "NG=F"), [[71.0, 3.55], [72.0, 3.6]])

@@ -250,9 +250,10 @@ def test_bars_of_unknown_names_have_all_their_fields(bars):
         np.testing.assert_array_equal(getattr(read_back, field).squeeze(1), frame[field])
 
 
-def test_contracts_of_zhengzhou_are_joined(tmp_path):
+@pytest.mark.parametrize("column", ["品种月份", "品种代码"])
+def test_contracts_of_zhengzhou_are_joined(tmp_path, column):
     text = (
-        "交易日期|品种月份|昨结算|今开盘|最高价|最低价|今收盘|今结算|成交量(手)|空盘量\n"
+        f"交易日期|{column}|昨结算|今开盘|最高价|最低价|今收盘|今结算|成交量(手)|空盘量\n"
         "2024-03-04|CF405|16,000.00|16,010.00|16,100.00|15,950.00|16,050.00|16,030.00|300,123|500,123\n"
         "2024-03-04|CF409|16,100.00|16,110.00|16,200.00|16,050.00|16,150.00|16,130.00|100,123|200,123\n"
     )
@@ -268,3 +269,61 @@ def test_spreads_beside_prices_are_symbols():
     panel = data.to_panel(frame.dropna())
     assert panel.symbols == ("WTI", "BRENT", "BASIS")
     assert data.to_panel(frame.dropna().reset_index()[::-1]).symbols == panel.symbols
+
+
+@pytest.mark.parametrize("symbol", ["WTI", "GOLD", "NATGAS", "SUGAR"])
+def test_close_of_bars_without_an_open_is_the_price(bars, symbol):
+    frame = bars.loc[symbol].tail(300).set_index("date")[["high", "low", "close"]]
+    panel = data.to_panel(frame.set_axis(["Högst", "Lägst", "Stängning"], axis=1))
+    assert panel.read_as == "bars, column Stängning, 1 symbol"
+    np.testing.assert_array_equal(panel.values.squeeze(1), frame["close"])
+
+
+@pytest.mark.parametrize("rows", [60, 120, 600])
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("CRUDE_OIL_BRENT", "CRUDE_OIL_WTI", "CRUDE_OIL_DUBAI"),
+        ("CRUDE_OIL_AVERAGE", "CRUDE_OIL_BRENT", "CRUDE_OIL_DUBAI"),
+    ],
+)
+def test_three_prices_of_related_goods_are_no_bars(names, rows):
+    oil = data.embedded(names, frequency="monthly").to_pandas().tail(rows)
+    assert data.to_panel(oil).symbols == names
+
+
+def test_amounts_of_energy_are_no_prices(tmp_path):
+    text = "Datum;Cena (EUR/MWh);Množství (MWh)\n4. 1. 2021;50,26;1200,5\n5. 1. 2021;58,11;1310,2\n"
+    panel = read(tmp_path, text)
+    assert (panel.symbols, panel.values.tolist()) == (("Cena (EUR/MWh)",), [[50.26], [58.11]])
+    assert panel.dates.astype(str).tolist() == ["2021-01-04", "2021-01-05"]
+
+
+@pytest.mark.parametrize(
+    ("head", "price"),
+    [("<Ticker>,<DTYYYYMMDD>,<Open>,<High>,<Low>,<Close>,<Volume>", "<Close>"),  # CafeF
+     ("SECID,TRADEDATE,OPEN,HIGH,LOW,SETTLEPRICEDAY,VOLUME", "SETTLEPRICEDAY"),  # MOEX
+     ("Nazwa,Data,Kurs otwarcia,Kurs max,Kurs min,Kurs zamknięcia,Wolumen", "Kurs zamknięcia")],  # GPW
+    ids=["cafef", "moex", "gpw"],
+)  # fmt: skip
+def test_bars_of_more_exchanges_are_read(tmp_path, head, price):
+    rows = "".join(f"RB0,{line.replace('-', '').rsplit(',', 2)[0]}\n" for line in REBAR)
+    panel = read(tmp_path, f"{head}\n{rows}")
+    assert (panel.symbols, panel.read_as) == (("RB0",), f"bars, column {price}, 1 symbol")
+    assert panel.values.squeeze(1).tolist() == [3761, 3744, 3735, 3718]
+    assert panel.bars is not None
+
+
+def test_times_of_the_day_in_a_column_of_their_own_are_refused(tmp_path):
+    text = "<DATE>\t<TIME>\t<OPEN>\t<HIGH>\t<LOW>\t<CLOSE>\n"
+    text += "".join(f"2024.01.02\t{hour:02}:00:00\t71\t72\t70\t{71 + hour / 10}\n" for hour in (0, 4, 8))
+    with pytest.raises(data.DataError, match=r"got several times of the day; convert to daily closes"):
+        read(tmp_path, text)
+    assert read(tmp_path, "\n".join(text.splitlines()[:2])).values.tolist() == [[71]]
+
+
+def test_the_price_that_a_refusal_names_is_no_date(tmp_path):
+    text = "Market_and_Exchange_Names,As_of_Date_In_Form_YYMMDD,Report_Date_as_YYYY-MM-DD,Open_Interest_All\n"
+    text += '"CRUDE OIL, WTI",240102,2024-01-02,1605123\n"CRUDE OIL, WTI",240109,2024-01-09,1605223\n'
+    with pytest.raises(data.DataError, match="name it with --column Open_Interest_All "):
+        read(tmp_path, text)

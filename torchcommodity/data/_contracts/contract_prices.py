@@ -130,8 +130,8 @@ def is_by_contract(table: Table, options: ReadOptions) -> bool:
 
     Its contract or symbol column (or the names of its columns, if it is wide) are codes of contracts, at least two of
     one product; or a symbol has two prices on one day, for different delivery months or expiries. Codes with a year of
-    one digit, which other names resemble (`NG1`), count in a column named as contract and in the layout of Databento;
-    there, one other text in five is an error of the table, not another kind of table.
+    one digit, which other names resemble (`NG1`, but not `CF405`), count in a column named as contract and in the
+    layout of Databento; there, one other text in five is an error of the table, not another kind of table.
     """
     long = melt_contracts(table)
     try:
@@ -156,9 +156,14 @@ def is_by_contract(table: Table, options: ReadOptions) -> bool:
     named = {key(name) for name in table.names}
     is_named = named.issuperset(DATABENTO) or not named.isdisjoint(NAMES["contract"])
     others = len(texts) - len(codes)
-    if others > (0.2 * len(texts) if is_named else 0) or (not is_named and any(code.digits == 1 for code in codes)):
+    if others > (0.2 * len(texts) if is_named else 0) or (not is_named and any(map(_is_doubtful, codes))):
         return False
     return len({(code.root, code.year, code.month) for code in codes}) > len({code.root for code in codes})
+
+
+def _is_doubtful(code: ContractCode) -> bool:
+    """Whether a code can be the name of something else: a year of one digit, but for Zhengzhou's two letters and YMM."""
+    return code.digits == 1 and not (code.is_numbered and len(code.root) == 2)
 
 
 @dataclass(frozen=True, eq=False)

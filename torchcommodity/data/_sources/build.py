@@ -25,6 +25,7 @@ from torchcommodity.data._sources.tables.open_table import open_frame, open_tabl
 from torchcommodity.data._sources.tables.table import Origin, Records, Table, fixed_point
 from torchcommodity.opkit import MetadataTensor
 
+CLOCK = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])(:[0-5][0-9])?")
 TEXT_FILES = ("CSV",)  # kinds of tables in which every number is text
 
 
@@ -147,6 +148,11 @@ def _encode_symbols(
 
 def _one_per_day(grid: Grid, times: Array, reading: Reading) -> Grid:
     """Reject several times of one day and symbol, or take the last where the format says so."""
+    table, layout = reading.table, reading.layout
+    for n in set(range(len(table.columns))) - {layout.date, layout.symbol, *layout.prices}:
+        if (clock := table.columns[n]).sample and all(map(CLOCK.fullmatch, clock.sample)):  # beside the date
+            hours = [60 * int(match[1]) + int(match[2]) for match in map(CLOCK.match, clock.texts) if match]
+            times = grid.days + np.array(hours).astype("timedelta64[m]") if len(hours) == len(times) else times
     if times.dtype == np.dtype("datetime64[D]") or not (times != grid.days).any():
         return grid
     codes = np.zeros(len(times), dtype=np.int64) if grid.codes is None else grid.codes

@@ -21,6 +21,7 @@ MOST_FIELDS = 12  # columns of numbers that one series has at most
 LEAD = 0.7  # of the gaps from close to open: to the moves of the close, and to the gaps the other way round
 RESTLESS = 0.06  # median change of a volume from row to row
 TOUCHES = 0.03  # share of rows in which open or close is the high or the low
+WANDER, SPREAD = 0.35, 0.2  # of the place of a close between low and high: most autocorrelation, least deviation
 MEMORY = 0.5  # first autocorrelation of levels, those of spreads too; that of changes is below
 SIGNS = 0.2  # least share of negative, and of positive, values of what is no price
 FEW_MISSING = 0.05  # share of the prices of another column that a price column may lack
@@ -168,7 +169,8 @@ def find_bars(
 
     Low and high enclose two others on nearly every row. So do prices of related goods; bars also have opens near the
     close before, or opens and closes that are the high or the low. Which of the two is the close is what a column of
-    changes, the gaps from row to row, or their order says.
+    changes, the gaps from row to row, or their order says. Without an open, a close wanders between low and high from
+    row to row, as no price of a related good does.
 
     Args:
         columns: values `(R,)` of the columns that may be prices, by number, in order of their dates.
@@ -177,7 +179,7 @@ def find_bars(
             all its languages: close, open, high, low.
         has_symbols: the names can be those of symbols, which counts where few rows say nothing.
     """
-    if not 4 <= len(columns) <= MOST_FIELDS:
+    if not 3 <= len(columns) <= MOST_FIELDS:
         return None
     best: Bars | None = None
     for low, high in permutations(columns, 2):
@@ -185,7 +187,8 @@ def find_bars(
         if len(inner) > 1 and (best is None or len(inner) < len(best.inner)):
             best = Bars(high, low, inner)
     if best is None:
-        return None
+        alone = [names for names in permutations(columns, 3) if _wanders(*(columns[n] for n in names))]
+        return Bars(alone[0][2], alone[0][0], alone[0][1:2], close=alone[0][1]) if len(alone) == 1 else None
     prices = [columns[n] for n in best.inner]
     is_one = is_investing or any(is_change_of(change, price) for change in changes.values() for price in prices)
     others = [columns[n] for n in columns if n not in (best.low, best.high, *best.inner)]
@@ -215,6 +218,17 @@ def _encloses(low: Array, value: Array, high: Array) -> bool:
     if (low == high).all() or np.median(high / low) > TIGHT:
         return False
     return bool(((low <= value) & (value <= high)).mean() >= (MOSTLY if len(low) >= MANY_ROWS else NEARLY))
+
+
+def _wanders(low: Array, close: Array, high: Array) -> bool:
+    """Whether a value is anywhere within low and high, whatever its place in the row before."""
+    if len(low) < MANY_ROWS or not _encloses(low, close, high):
+        return False
+    valid = (low > 0) & (close > 0) & (high > low)
+    place = (close - low)[valid] / (high - low)[valid]
+    moves = place - place.mean()
+    is_within = ((place >= 0) & (place <= 1)).mean() >= NEARLY
+    return bool(is_within and place.std() > SPREAD and moves[1:] @ moves[:-1] < WANDER * (moves @ moves))
 
 
 def _gap(opens: Array, closes: Array) -> float:

@@ -36,11 +36,12 @@ DATES = (*DATE_COLUMNS, *PERIOD_COLUMNS)
 SYMBOLS = _words("symbol, unique id, ticker, id, 종목코드, 品种代码, 证券代码")
 OTHER_SYMBOLS = _words(
     "contract, instrument, series, series id, product, commodity, asset, code, name, root, market, ric, tradingsymbol,"
-    "contract code, raw symbol, secid, hub, price hub, simbolo, symbole, rohstoff, produkt, producto, produit,"
+    "contract code, raw symbol, secid, hub, price hub, simbolo, symbole, nazwa, rohstoff, produkt, producto, produit,"
     "prodotto, instrument id, 品种, 商品名称, 商品, 契約, 契约, 종목명, товар, тикер"
 )
 SETTLES = _words(
-    "settle, settlement, settlement price, settle price, settlementprice, settleprice, px settle, 结算价,"
+    "settle, settlement, settlement price, settle price, settlementprice, settleprice, settlepriceday, px settle, mtm,"
+    "结算价,"
     "今结算, 結算價, 清算値, 정산가, 정산가격"
 )
 CLOSES = _words(
@@ -61,15 +62,16 @@ ADJUSTED = _words("adj close, adjusted close, adjusted, adj close price")
 PRICES = (*SETTLES, *CLOSES, *VALUES)  # by preference in bars
 OPENS = _words(
     "open, opening price, px open, offen, eroffnung, eroffn, eroffnungskurs, apertura, ouverture, openen,"
-    "ouv, abertura, erster, otwarcie, open prc, 开盘, 开盘价, 今开盘, 開盤價, 開盤,"
-    "始値, 시가, 시작가, откр, открытие, otevreni, ac\u0131l\u0131s, pembukaan, nyitó"
+    "ouv, abertura, erster, otwarcie, kurs otwarcia, open prc, 开盘, 开盘价, 今开盘, 開盤價, 開盤,"
+    "始値, 시가, 시작가, 오픈, откр, открытие, otevreni, ac\u0131l\u0131s, pembukaan, nyitó"
 )
 HIGHS = _words(
-    "high, day high, px high, hoch, hochst, maximo, maxima, max, plus haut, haut, massimo, hoog, najwyzszy, high 1,"
+    "high, day high, px high, hoch, hochst, maximo, maxima, max, plus haut, haut, massimo, hoog, najwyzszy, kurs max,"
+    "high 1,"
     "最高, 最高价, 最高價, 高, 高値, 고가, 최고가, макс, максимум, maximum, nejvyssi, yüksek, tertinggi"
 )
 LOWS = _words(
-    "low, day low, px low, tief, tiefst, minimo, minima, min, plus bas, bas, laag, najnizszy, low 1, 最低, 最低价, "
+    "low, day low, px low, tief, tiefst, minimo, minima, min, plus bas, bas, laag, najnizszy, kurs min, low 1, 最低, 最低价, "
     "最低價, 低, 安値, 저가, 최저가, мин, минимум, minimum, nejnizsi, düşük, terendah, thấp"
 )
 VOLUMES = _words(
@@ -102,17 +104,18 @@ _NEVER = re.compile(
     r"rig count|hub id|latitude|longitude"
 )
 
+_AMOUNT_UNIT = re.compile(r".+[(\[](mwh?|gwh?|twh|%|lots?)[)\]]")
 _PARTS = frozenset((*OPENS, *HIGHS, *LOWS, *VOLUMES, *INTERESTS))  # of bars
 
 
 def is_never_price(name: str) -> bool:
     """Whether a column of this `key` is never a daily price: a volume, a change, an identifier, a bar's open, ...
 
-    >>> is_never_price("price contract"), is_never_price("change %"), is_never_price("wti")
+    >>> is_never_price("price contract"), is_never_price("menge (mwh)"), is_never_price("preis (eur/mwh)")
     (True, True, False)
     """
     words = re.sub(r" ?[(\[].*[)\]]$", "", name)  # without a unit
-    return words in _PARTS or bool(_NEVER.fullmatch(words))
+    return words in _PARTS or bool(_NEVER.fullmatch(words) or _AMOUNT_UNIT.fullmatch(name))
 
 
 _KNOWN = frozenset((*DATES, *SYMBOLS, *OTHER_SYMBOLS, *CONTRACTS, *FIELDS))

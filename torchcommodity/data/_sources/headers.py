@@ -88,15 +88,21 @@ def pick_field(table: Table, column: str | None, prices: tuple[str, ...]) -> tup
     if not fields:
         return _without_levels(table), ""
     level = table.levels[fields[0]]
-    rest = [names for n, names in enumerate(table.levels) if n != fields[0]]
-    symbols = next((names for names in rest if any(names[1:])), rest[0])
     known = {key(name): name for name in level if key(name) in FIELDS}
     wanted = key(column) if column else next((name for name in (*prices, *PRICES) if name in known), None)
     if wanted not in known:
         got = column or "none of " + ", ".join(PRICES[:4])
         raise DataError(f"{table.header}: expected a price column among {', '.join(known.values())}; got {got}")
-    date = next((n for n, parts in enumerate(zip(*table.levels)) if any(key(part) in DATES for part in parts)), 0)
+    dates = [n for n, parts in enumerate(zip(*table.levels)) if any(key(part) in DATES for part in parts)]
+    if len(dates) > 1 and not table.kind == "DataFrame":
+        got = f"{len(dates)}, of tables side by side"
+        raise DataError(f"{table.header}: expected one column of dates; got {got}; save each table in its own file")
+    date = next(iter(dates), 0)
     columns = [n for n, name in enumerate(level) if key(name) == wanted and n != date]
+    rest = [names for n, names in enumerate(table.levels) if n != fields[0]]
+    filled = [names for names in rest if any(names[1:])] or rest[:1]
+    different = [names for names in filled if len({names[n] for n in columns}) == len(columns)]
+    symbols = (different or filled)[0]
     chosen = ["date", *(symbols[n] or known[wanted] for n in columns)]
     return table.select([date, *columns], chosen), known[wanted]
 

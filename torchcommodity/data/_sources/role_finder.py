@@ -120,7 +120,8 @@ class RoleFinder:
         prices = [n for n in rest if not self._is_no_price(n)]
         texts = [n for n in prices if self.columns[n].holds_names and len(rest) > 1]
         if len(texts) == len(prices):
-            amounts = [n for n in rest if n not in texts]
+            amounts = [n for n in rest if n not in texts and not self.columns[n].holds_names]
+            amounts = [n for n in amounts if not re.search(r"\b(date|code|id)\b", self.keys[n])] or amounts
             name = quote(self.table.names[amounts[0] if amounts else rest[0]])
             got = f"{self._words(rest)}, whose names say positions, amounts, changes or identifiers"
             hint = (
@@ -214,7 +215,7 @@ class RoleFinder:
 
     def _look_for_bars(self, rest: list[int]) -> Bars | None:
         numeric = [n for n in rest if not self.columns[n].holds_names and not self.columns[n].is_time]
-        if is_bar(set(self.keys)) or len(numeric) > 2 * MOST_FIELDS or len(numeric) < 4:
+        if is_bar(set(self.keys)) or len(numeric) > 2 * MOST_FIELDS or len(numeric) < 3:
             return None
         reasons = self._reasons(numeric)
         order = self._order
@@ -412,7 +413,7 @@ class RoleFinder:
     def _one_series(self, date: int, columns: list[int], rest: list[int]) -> Layout:
         """The layout of one series; its symbol is the column's name or, where that is `Close`, the file's."""
         price, unusable, bars = self.find_price(columns)
-        name = self.table.names[price]
+        name = self.table.names[price].strip("<>")
         findings = (*self._ignored((n for n in rest if n != price), price, bars), *unusable)
         if key(name) in FIELDS or bars is not None:
             if symbol := symbol_of_file(self.table.origin.file, self.record.file_name):

@@ -79,7 +79,7 @@ STYLES = (
     _style("2020. 4. 20", r"(?P<y>[0-9]{4})(?P<mark>[-/.]) (?P<m>[0-9]{1,2})(?P=mark) (?P<d>[0-9]{1,2})\.?", ""),
     _style("20200420", r"(?P<y>[12][0-9]{3})(?P<m>[0-9]{2})(?P<d>[0-9]{2})"),
     _style("2020-04", r"(?P<y>[12][0-9]{3})(?:[-/]?(?P<m>0[1-9]|1[0-2])|M(?P<m1>0?[1-9]|1[0-2]))", ""),
-    _style("20.04.2020", r"(?P<d>[0-9]{1,2})\.(?P<m>[0-9]{1,2})\.(?P<y>[0-9]{4}|[0-9]{2})(?: ?г\.?)?"),
+    _style("20.04.2020", r"(?P<d>[0-9]{1,2})\. ?(?P<m>[0-9]{1,2})\. ?(?P<y>[0-9]{4}|[0-9]{2})(?:\.| ?г\.?)?"),
     _style("2020年4月20日", r"(?P<y>[0-9]{4})年(?P<m>[0-9]{1,2})月(?P<d>[0-9]{1,2})日", ""),
     _style("2020년 4월 20일", r"(?P<y>[0-9]{4})년 ?(?P<m>[0-9]{1,2})월 ?(?P<d>[0-9]{1,2})일", ""),
     _style("113/04/20", r"(?P<y>1[0-9]{2})(?P<mark>[-/.])(?P<m>[0-9]{1,2})(?P=mark)(?P<d>[0-9]{1,2})", ""),
@@ -99,7 +99,10 @@ HINTS = (  # of what is no date: its pattern, and what to do
     ("[12][0-9]{3}[ -]?Q[1-4]|Q[1-4][ -]?[0-9]{2,4}", "a quarter; prices must be daily, weekly or monthly"),
     ("[12][0-9]{3}[ -]?W[0-9]{1,2}", "a week; write the day of its price, such as its Friday"),
     ("[12][0-9]{3}", "a year; prices must be daily, weekly or monthly, with year, month and day in one column"),
-    ("[A-Za-z]{3,9}[ -][0-9]{2}|[12][0-9]{3}:[0-9]{2}", "a month? write it as 2020-04"),
+    (
+        "[A-Za-z]{3,9}[ '-]+[0-9]{2}|[12][0-9]{3}:[0-9]{2}|M?(0?[1-9]|1[0-2])[ /-][12][0-9]{3}",
+        "a month? write it as 2020-04",
+    ),
 )
 
 ORDER_HINT = "; say which comes first with --date-order dmy or mdy (date_order=)"

@@ -296,7 +296,7 @@ def find_separator(text: str, origin: Origin) -> str:
         DataError: HTML or JSON, or two separators that split the rows equally well.
     """
     lines = [line for line in islice(io.StringIO(text), SAMPLE_ROWS) if line.strip()]
-    if lines and re.match(r"\s*([{[]|<(?![A-Z]+>[,;\t]))", lines[0]):  # <TICKER>, is a column of Stooq's
+    if lines and re.match(r"\s*([{[]|<(?![A-Za-z]+>[,;\t]))", lines[0]):  # <TICKER>, is a column of Stooq's
         got = f"{lines[0].strip()[:60]!r} (HTML or JSON); convert it to CSV or Parquet"
         raise DataError(f"{origin.at(1)}: expected a CSV header; got {got}")
     scores = {separator: _regular_rows(lines, separator, strict=True) for separator in SEPARATORS}
