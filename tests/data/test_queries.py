@@ -18,8 +18,7 @@ COUNT = (
 )
 
 
-def test_queries_and_views_have_a_time_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TORCHCOMMODITY_QUERY_SECONDS", "0.3")
+def test_queries_and_views_have_a_time_limit(tmp_path: Path) -> None:
     with duckdb.connect(str(tmp_path / "v.duckdb")) as connection:
         connection.execute(f"CREATE VIEW prices AS {QUERY}")
     database = sqlite3.connect(tmp_path / "v.sqlite")
@@ -28,11 +27,13 @@ def test_queries_and_views_have_a_time_limit(tmp_path: Path, monkeypatch: pytest
     for source in (f"sql:{QUERY}", f"{tmp_path / 'v.duckdb'}:prices", f"{tmp_path / 'v.sqlite'}:prices"):
         start = time.monotonic()
         with pytest.raises(data.DataError, match=r"expected a result within 0\.3 s"):
-            data.read(source)
+            data.read(source, query_timeout=0.3)
         assert time.monotonic() - start < 20
-    monkeypatch.setenv("TORCHCOMMODITY_QUERY_SECONDS", "ten")
-    with pytest.raises(data.DataError, match="TORCHCOMMODITY_QUERY_SECONDS: expected a number of seconds; got 'ten'"):
-        data.read("sql:SELECT DATE '2020-01-01' AS date, 1.0 AS price")
+    for seconds in (0, -1.0, float("nan"), float("inf")):
+        with pytest.raises(
+            data.DataError, match=r"sql: expected a positive number of seconds .*; got -?(0|1.0|nan|inf)"
+        ):
+            data.read("sql:SELECT DATE '2020-01-01' AS date, 1.0 AS price", query_timeout=seconds)
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import pytest
 
 from torchcommodity import data
 
-TABLE = ["column", "symbol", "contract", "date", "encoding", "decimal", "date_order"]
+TABLE = ["column", "symbol", "contract", "date", "encoding", "decimal", "date_order", "query_timeout"]
 FUNCTIONS = {
     data.read: [*TABLE, "format"],
     data.to_panel: [*TABLE, "format"],

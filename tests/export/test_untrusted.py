@@ -251,6 +251,9 @@ WEIGHTS: dict[str, Weights] = {
     "shrink": lambda w, m: w["har.shrink"].fill_(3),
     "shape": lambda w, m: w.update({"har.z": w["har.z"][:1]}),
     "dtype": lambda w, m: w.update({"har.z": w["har.z"].long()}),
+    "one weight of half precision": lambda w, m: w.update(
+        {name: w[name].half() for name in [x for x in w if not x.startswith("har.")][:1]}
+    ),
     "missing": lambda w, m: w.pop("har.z"),
     "more": lambda w, m: w.update({"har.zz": w["har.z"]}),
     "duplicate symbols": lambda w, m: m.update(symbols=["WTI", "WTI"]),

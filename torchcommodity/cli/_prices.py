@@ -182,6 +182,10 @@ class SourceOptions:
         DateOrder | None,
         typer.Option("--date-order", help="Order of year, month and day; default: as the dates prove"),
     ] = None
+    query_timeout: Annotated[
+        float | None,
+        typer.Option("--query-timeout", metavar="SECONDS", help="Limit of a query or view of a database; default: 600"),
+    ] = None
     roll: Annotated[
         str | None,
         typer.Option(

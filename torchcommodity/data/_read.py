@@ -155,7 +155,7 @@ def read(
         )
     else:
         path = source if isinstance(source, str) else Path(source)
-        table = open_table(path, publisher, license, arguments.get("encoding"))
+        table = open_table(path, publisher, license, arguments.get("encoding"), arguments.get("query_timeout"))
         options = ReadOptions(**arguments, roll=roll, adjustment=adjustment, contracts=contracts)
         panel = panel_of_table(table, options)
     panel = panel if symbols is None else panel.select(symbols)

@@ -101,7 +101,8 @@ def to_covariates(
 
 def _read(source: Any, arguments: TableArguments) -> list[Observations]:
     if isinstance(source, (str, os.PathLike)) and os.path.isfile(source):
-        return _from_table(open_table(source, encoding=arguments.get("encoding")), ReadOptions(**arguments))
+        encoding, timeout = arguments.get("encoding"), arguments.get("query_timeout")
+        return _from_table(open_table(source, encoding=encoding, query_timeout=timeout), ReadOptions(**arguments))
     if not isinstance(source, Panel) and (table := open_frame(source, "covariates")) is not None:
         return _from_table(table, ReadOptions(**arguments))
     with operation("covariates"):

@@ -243,15 +243,21 @@ WEIGHTS: dict[str, tuple[str, Callable[[Tensor], bool]]] = {
 
 
 def _check_types(state: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
-    """Raise ValueError unless tensors have the names, shapes and kinds of number of a model's."""
+    """Raise ValueError unless tensors have the names, shapes and kinds of number of a model's.
+
+    All weights of a network may have another precision, as those of `optimize.mixed_precision`, and those of `Har` too.
+    """
     pairs = [name for name in state if name.rpartition(".")[0].endswith("har.location")]  # as many as a fit found
     if missing := sorted((expected.keys() ^ state.keys()) - set(pairs)):
         raise ValueError(
             f"weights: expected {missing[0]} {'in the file' if missing[0] in expected else 'not to be there'}"
         )
-    for name in expected.keys() & state.keys():
+    network = {name for name, x in expected.items() if x.dtype in FLOATS and ".har." not in f".{name}"}
+    is_uniform = len({state[name].dtype for name in network}) < 2
+    for name in sorted(expected.keys() & state.keys()):
         x, like = state[name], expected[name]
-        same = x.dtype == like.dtype or (x.dtype in FLOATS and like.dtype in FLOATS)
+        is_other = x.dtype in FLOATS and like.dtype in FLOATS and (is_uniform or name not in network)
+        same = x.dtype == like.dtype or is_other
         if not same or (x.shape != like.shape and name not in pairs):
             received = f"{x.dtype} {tuple(x.shape)}"
             raise ValueError(f"weights: expected {like.dtype} {tuple(like.shape)} in {name}; got {received}")

@@ -162,7 +162,7 @@ def is_by_contract(table: Table, options: ReadOptions) -> bool:
 
 
 def _is_doubtful(code: ContractCode) -> bool:
-    """Whether a code can be the name of something else: a year of one digit, but for Zhengzhou's two letters and YMM."""
+    """Whether a code can be the name of something else: a year of one digit, not Zhengzhou's AB and YMM."""
     return code.digits == 1 and not (code.is_numbered and len(code.root) == 2)
 
 
@@ -295,5 +295,5 @@ def read_contracts(
     >>> prices, prices.expiries.astype(str).tolist()
     (ContractPrices(2 contracts of CL; 2020-04-21 to 2020-04-21, 2 rows), ['2020-04-21', '2020-05-19'])
     """
-    table = open_table(source, publisher, license, arguments.get("encoding"))
+    table = open_table(source, publisher, license, arguments.get("encoding"), arguments.get("query_timeout"))
     return ContractPrices(**vars(contracts_of_table(table, contracts or {}, ReadOptions(**arguments))))

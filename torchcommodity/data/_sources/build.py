@@ -263,10 +263,16 @@ def _merge_duplicates(grid: Grid, findings: list[Finding]) -> tuple[Array, Array
     if not repeated.any():
         return rows, grid.values[rows]
     values = grid.values.copy()
-    for row, first in zip(order[repeated], original[repeated]):
+    later, first_rows = order[repeated], original[repeated]
+    repeats = ((values[later] == values[first_rows]) | np.isnan(values[later])).all(axis=1)  # and have nothing new
+    for row, first, is_same in zip(later, first_rows, repeats):
+        symbol = "" if grid.codes is None else grid.symbols[grid.codes[row]]
+        if is_same:
+            words = f"repeats {grid.origin.row_word} {grid.lines[first]}"
+            findings.append(make_finding("duplicate", symbol, grid.days[row], int(grid.lines[row]), words))
+            continue
         # missing prices of the first row of a day are those of a later one; two different prices are an error
         old, new = values[first], grid.values[row]
-        symbol = "" if grid.codes is None else grid.symbols[grid.codes[row]]
         if (conflict := np.flatnonzero((old != new) & ~np.isnan(old) & ~np.isnan(new))).size:
             column = int(conflict[0])
             raise DataError(
@@ -353,10 +359,14 @@ def read_bars(
     [nan, 3.9000000000000057, 2.0999999999999943]
     """
     is_path = isinstance(source, (str, os.PathLike))
-    table = open_table(source, encoding=arguments.get("encoding")) if is_path else open_frame(source, "read_bars")
-    if table is None:
+    options = ReadOptions(**arguments)
+    if is_path:
+        table = open_table(source, encoding=options.encoding, query_timeout=options.query_timeout)
+    elif (frame := open_frame(source, "read_bars")) is not None:
+        table = frame
+    else:
         raise TypeError(f"read_bars: source must be a path or a frame; got {type(source).__name__}")
-    names, options = field_names(table), ReadOptions(**arguments)
+    names = field_names(table)
     if not {*BAR} <= names.keys() and (known := assign_roles(table, options).layout.bars) is not None:
         numbers = {"open": known.open, "high": known.high, "low": known.low}
         names |= {field: table.names[n] for field, n in numbers.items() if n is not None}

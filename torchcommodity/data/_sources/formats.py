@@ -71,8 +71,8 @@ HIGHS = _words(
     "最高, 最高价, 最高價, 高, 高値, 고가, 최고가, макс, максимум, maximum, nejvyssi, yüksek, tertinggi"
 )
 LOWS = _words(
-    "low, day low, px low, tief, tiefst, minimo, minima, min, plus bas, bas, laag, najnizszy, kurs min, low 1, 最低, 最低价, "
-    "最低價, 低, 安値, 저가, 최저가, мин, минимум, minimum, nejnizsi, düşük, terendah, thấp"
+    "low, day low, px low, tief, tiefst, minimo, minima, min, plus bas, bas, laag, najnizszy, kurs min, low 1,"
+    "最低, 最低价, 最低價, 低, 安値, 저가, 최저가, мин, минимум, minimum, nejnizsi, düşük, terendah, thấp"
 )
 VOLUMES = _words(
     "volume, vol, total volume, px volume, volumen, volumes, umsatz, tick volume, wolumen, stucke, stuecke, acvol uns,"

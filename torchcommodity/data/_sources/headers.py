@@ -94,7 +94,7 @@ def pick_field(table: Table, column: str | None, prices: tuple[str, ...]) -> tup
         got = column or "none of " + ", ".join(PRICES[:4])
         raise DataError(f"{table.header}: expected a price column among {', '.join(known.values())}; got {got}")
     dates = [n for n, parts in enumerate(zip(*table.levels)) if any(key(part) in DATES for part in parts)]
-    if len(dates) > 1 and not table.kind == "DataFrame":
+    if len(dates) > 1 and table.kind != "DataFrame":
         got = f"{len(dates)}, of tables side by side"
         raise DataError(f"{table.header}: expected one column of dates; got {got}; save each table in its own file")
     date = next(iter(dates), 0)

@@ -23,6 +23,7 @@ class TableArguments(TypedDict, total=False):
         decimal: the decimal mark, "." or ","; default: as the numbers prove.
         date_order: order of year, month and day in dates such as 03/04/2020: "ymd", "dmy" or "mdy"; default: as the
             dates prove.
+        query_timeout: seconds that a query, or a view of a database, may take; default: 600.
     """
 
     column: str | None
@@ -32,6 +33,7 @@ class TableArguments(TypedDict, total=False):
     encoding: str | None
     decimal: DecimalMark | None
     date_order: DateOrder | None
+    query_timeout: float | None
 
 
 class ReadArguments(TableArguments, total=False):
@@ -61,6 +63,7 @@ class ReadOptions:
     encoding: str | None = None
     decimal: DecimalMark | None = None
     date_order: DateOrder | None = None
+    query_timeout: float | None = None
     format: str | None = None
     roll: str | None = None
     adjustment: Adjustment | None = None

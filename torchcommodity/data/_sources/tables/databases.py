@@ -1,8 +1,8 @@
 """Tables of DuckDB and SQLite files and results of SQL, which can read files, and nothing else."""
 
 import json
-import os
 import sqlite3
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
@@ -22,11 +22,11 @@ LOCKED: dict[str, str | bool | int | float | list[str]] = {
     "lock_configuration": "true",
 }  # no extension is fetched or loaded, and SQL cannot change that
 BATCH = 65_536  # rows
-QUERY_SECONDS = 600.0
+QUERY_TIMEOUT = 600.0  # seconds
 T = TypeVar("T")
 
 
-def read_duckdb(path: Path, name: str, label: str, max_bytes: int) -> Any:
+def read_duckdb(path: Path, name: str, label: str, max_bytes: int, timeout: float | None = None) -> Any:
     """A table or view of a DuckDB file, opened read-only; without a name, the only one.
 
     A view cannot read other files.
@@ -48,10 +48,10 @@ def read_duckdb(path: Path, name: str, label: str, max_bytes: int) -> Any:
             for schema, table in connection.execute(listed).fetchall()
         }
         query = f"SELECT * FROM {tables[choose_table(tables, name, label)]}"
-        return run_query(lambda: fetch(connection.sql(query), label, max_bytes), connection, label)
+        return run_query(lambda: fetch(connection.sql(query), label, max_bytes), connection, label, timeout)
 
 
-def read_sqlite(path: Path, name: str, label: str, max_bytes: int) -> Any:
+def read_sqlite(path: Path, name: str, label: str, max_bytes: int, timeout: float | None = None) -> Any:
     """A table or view of an SQLite file, opened read-only; without a name, the only one. See `read_duckdb`."""
     listed = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%'"
     address = path.absolute().as_uri()
@@ -61,7 +61,7 @@ def read_sqlite(path: Path, name: str, label: str, max_bytes: int) -> Any:
     ):
         tables = [row[0] for row in connection.execute(listed)]
         query = f"SELECT * FROM {quote(choose_table(tables, name, label))}"
-        names, rows = run_query(lambda: _fetch_rows(connection, query, label, max_bytes), connection, label)
+        names, rows = run_query(lambda: _fetch_rows(connection, query, label, max_bytes), connection, label, timeout)
         columns = []
         for cells in zip(*rows) if rows else [()] * len(names):
             if {type(cell) for cell in cells} <= {int, float, type(None)}:
@@ -145,17 +145,17 @@ def _fetch_rows(connection: Any, query: str, label: str, max_bytes: int) -> tupl
     return names, rows
 
 
-def run_query(query: Callable[[], T], connection: Any, label: str) -> T:
+def run_query(query: Callable[[], T], connection: Any, label: str, timeout: float | None) -> T:
     """Run a query in a thread of its own, so that Ctrl-C, SIGTERM and the time limit end it.
 
     Raises:
-        DataError: it takes longer than `TORCHCOMMODITY_QUERY_SECONDS`, by default ten minutes.
+        DataError: it takes longer than `timeout` seconds, by default ten minutes; no positive number of seconds.
     """
-    stated = os.environ.get("TORCHCOMMODITY_QUERY_SECONDS")
-    try:
-        seconds = float(stated or QUERY_SECONDS)
-    except ValueError:
-        raise DataError(f"TORCHCOMMODITY_QUERY_SECONDS: expected a number of seconds; got {stated!r}") from None
+    seconds = QUERY_TIMEOUT if timeout is None else timeout
+    if not 0 < seconds <= threading.TIMEOUT_MAX:
+        raise DataError(
+            f"{label}: expected a positive number of seconds (query_timeout=, --query-timeout); got {timeout}"
+        )
     with ThreadPoolExecutor(1) as pool:
         result = pool.submit(query)
         try:
@@ -165,7 +165,8 @@ def run_query(query: Callable[[], T], connection: Any, label: str) -> T:
                 connection.interrupt()
                 wait([result], 0.05)
         if not done:
-            raise DataError(f"{label}: expected a result within {seconds:g} s (TORCHCOMMODITY_QUERY_SECONDS); got none")
+            hint = "(query_timeout=, --query-timeout)"
+            raise DataError(f"{label}: expected a result within {seconds:g} s {hint}; got none")
         return result.result()
 
 
@@ -196,7 +197,7 @@ DATABASES = (".duckdb", ".ddb", ".db", ".sqlite", ".sqlite3")
 CONFIG = {**LOCKED, "python_enable_replacements": "false", "temp_directory": ""}
 
 
-def read_query(query: str, max_bytes: int) -> Any:
+def read_query(query: str, max_bytes: int, timeout: float | None = None) -> Any:
     """The result of one SELECT as a `pyarrow.Table`; tables are local CSV, Parquet and JSON files, by their path.
 
     The query cannot write or attach a file, reach a network, load an extension, or see variables of Python.
@@ -212,7 +213,7 @@ def read_query(query: str, max_bytes: int) -> Any:
             raise DataError(f"sql: expected one SELECT; got {query.strip()[:60]!r} ({reason})")
         if refused := next(filter(None, map(_refusal, _nodes(tree))), None):
             raise DataError(f"sql: expected a query that only reads CSV, Parquet and JSON files; got {refused}")
-        return run_query(lambda: fetch(connection.sql(query), "sql", max_bytes), connection, "sql")
+        return run_query(lambda: fetch(connection.sql(query), "sql", max_bytes), connection, "sql", timeout)
 
 
 def _nodes(tree: Any) -> Iterator[dict[str, Any]]:

@@ -145,9 +145,13 @@ PathLike = str | os.PathLike[str]
 
 
 def open_table(
-    source: PathLike, publisher: str = "not stated", license: str = "not stated", encoding: str | None = None
+    source: PathLike,
+    publisher: str = "not stated",
+    license: str = "not stated",
+    encoding: str | None = None,
+    query_timeout: float | None = None,
 ) -> Table:
-    """The table of a source; see `read` for the sources, and `decode` for the encoding of a text.
+    """The table of a source; see `read` for the sources, `decode` for the encoding of a text, and `run_query`.
 
     Raises:
         DataError: a source that does not exist, cannot be read or holds no table; several tables and no name.
@@ -159,7 +163,7 @@ def open_table(
     if isinstance(source, str) and name.startswith("sql:"):
         from torchcommodity.data._sources.tables.databases import read_query  # imports duckdb
 
-        return _from_rows(read_query(name.removeprefix("sql:"), MAX_BYTES), origin, "query")
+        return _from_rows(read_query(name.removeprefix("sql:"), MAX_BYTES, query_timeout), origin, "query")
     named = None if os.path.exists(name) else parse_table_name(name)
     path, part = (named.file, named.table) if named else (name, "")
     origin = replace(origin, file=part or path)
@@ -170,7 +174,7 @@ def open_table(
             from torchcommodity.data._sources.tables.databases import read_duckdb, read_sqlite  # imports duckdb
 
             read = read_duckdb if kind == "DuckDB" else read_sqlite
-            return _from_rows(read(file, part, origin.label, MAX_BYTES), origin, kind)
+            return _from_rows(read(file, part, origin.label, MAX_BYTES, query_timeout), origin, kind)
         body = read_bytes(file)
     if not body:
         raise DataError(f"{origin.label}: expected a header and rows; got an empty file")
