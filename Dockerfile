@@ -14,7 +14,7 @@ RUN --mount=type=bind,source=constraints.txt,target=/build/constraints.txt \
 ARG VERSION
 ARG REVISION
 RUN --mount=type=bind,target=/build \
-    pip install --constraint /build/constraints.txt "$(ls /build/dist/torchcommodity-*_"$(uname -m)".whl)[serve,cloud]"
+    pip install --constraint /build/constraints.txt --find-links /build/dist "$(ls /build/dist/torchcommodity-*_"$(uname -m)".whl)[serve,cloud]"
 # Vertex AI sets it to the gs:// folder of the model
 ENV AIP_STORAGE_URI=/models
 USER 10001:10001

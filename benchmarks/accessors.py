@@ -10,7 +10,7 @@ from itertools import product
 import torch
 from timing import median_times
 
-from torchcommodity import opkit
+import torch_opkit as opkit
 
 LOOPS = """
 template <typename scalar_t>

@@ -16,10 +16,10 @@ import torch
 from futures import futures
 from markdown import environment, format_table, replace_table
 
+from torch_opkit import MetadataTensor
 from torchcommodity import data
 from torchcommodity.data import horizon_name
 from torchcommodity.forecast import Backtest, backtest, score
-from torchcommodity.opkit import MetadataTensor
 from torchcommodity.training import FitConfig
 
 WITHOUT = "without"

@@ -22,7 +22,7 @@ from rows import ROWS
 from timing import copy_bandwidth, median_times
 from torch.utils._pytree import tree_leaves
 
-from torchcommodity.opkit import OPERATORS, check
+from torch_opkit import OPERATORS, check
 
 README = (  # titles of the rows there: what is used most, and one operator that is slower than its peer
     "garch_variance",

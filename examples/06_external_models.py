@@ -19,7 +19,8 @@ import typer
 from sklearn.linear_model import Ridge
 from torch import Tensor
 
-from torchcommodity import data, forecast, opkit, ops
+import torch_opkit as opkit
+from torchcommodity import data, forecast, ops
 from torchcommodity.models import HarLstm
 
 CONFIG = {"displayModeBar": False, "responsive": True}

@@ -11,11 +11,13 @@ from pathlib import Path
 from packaging.utils import parse_sdist_filename, parse_wheel_filename
 from packaging.version import Version
 
-from version import CHANGELOG, PACKAGE, package_version, unreleased
+from version import CHANGELOG, KIT, PACKAGE, package_version, unreleased
 
 DIST = Path("dist")
 FILES = {
-    "source distribution": r"\.tar\.gz$",
+    "source distribution": r"^torchcommodity-.*\.tar\.gz$",
+    "source distribution of torch-opkit": r"^torch_opkit-.*\.tar\.gz$",
+    "wheel of torch-opkit": r"^torch_opkit-.*-py3-none-any\.whl$",
     "wheel for Linux on x86_64": r"manylinux_\d+_\d+_x86_64\.whl$",
     "wheel for Linux on aarch64": r"manylinux_\d+_\d+_aarch64\.whl$",
     "wheel for macOS on arm64": r"macosx_\d+_\d+_arm64\.whl$",
@@ -40,6 +42,11 @@ def tag_problems(version: Version) -> Iterator[str]:
         yield f"{PACKAGE}: expected a version above {last}, the last tag; got {version}; run make version"
     if here - {f"v{version}"}:
         yield f"tag: expected v{version}, the version in {PACKAGE}; got {', '.join(sorted(here))}"
+
+
+def kit_problems(version: Version) -> Iterator[str]:
+    if (other := package_version(KIT)) != version:
+        yield f"{KIT}: expected version {version}, that of {PACKAGE}; got {other}; run make version"
 
 
 def changelog_problems(version: Version) -> Iterator[str]:
@@ -92,7 +99,13 @@ def link_problems(files: list[Path]) -> Iterator[str]:
 
 def main() -> None:
     version = package_version()
-    checks = (tree_problems(), tag_problems(version), changelog_problems(version), dist_problems(version))
+    checks = (
+        tree_problems(),
+        tag_problems(version),
+        kit_problems(version),
+        changelog_problems(version),
+        dist_problems(version),
+    )
     if problems := [f"release-check: {problem}" for problem in chain(*checks)]:
         sys.exit("\n".join(problems))
     print(f"release-check: torchcommodity {version} can be released from commit {git('rev-parse', '--short', 'HEAD')}")

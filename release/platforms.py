@@ -15,7 +15,7 @@ from typing import Any
 
 from torch_abi_audit.torch_versions import stable_shim_versions
 
-OLDEST_TORCH = (2, 10, 0)  # as in pyproject.toml and in STABLE_ABI of torchcommodity/opkit/_build/compiler.py
+OLDEST_TORCH = (2, 10, 0)  # as in pyproject.toml and in STABLE_ABI of opkit/torch_opkit/_build/compiler.py
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Platform:
     tag: str
     target: str
     # folder of a library in the package -> flags of the compiler. clang cannot compile a template for several
-    # instruction sets in one library, as g++ does for a local build; opkit._native chooses when the package is imported
+    # instruction sets in one library, as g++ does for a local build; torch_opkit chooses when the package is imported
     libraries: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: {"": ()})
 
     @property
@@ -39,7 +39,7 @@ class Platform:
         """Build the libraries in `folder`; returns their paths by their names in the package.
 
         Args:
-            library: the module `torchcommodity.opkit._build.library` of the sources to build.
+            library: the module `native.library` of the sources to build.
             folder: folder of the object files.
             torch: folder of an installed torch, for its headers.
         """

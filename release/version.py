@@ -1,4 +1,4 @@
-"""`make version VERSION=0.2.0`: the version of the package, and the changelog's section of what was unreleased."""
+"""`make version VERSION=0.2.0`: the version of both packages, and the changelogs' sections of what was unreleased."""
 
 import re
 import sys
@@ -9,15 +9,17 @@ from packaging.version import Version
 
 PACKAGE = Path("torchcommodity/__init__.py")
 CHANGELOG = Path("CHANGELOG.md")
+KIT = Path("opkit/torch_opkit/__init__.py")
+KIT_CHANGELOG = Path("opkit/CHANGELOG.md")
 REPOSITORY = "https://github.com/torchcommodity/torchcommodity"
 ASSIGNMENT = re.compile(r'^__version__ = "(.+)"$', re.MULTILINE)
 UNRELEASED = re.compile(r"^## \[Unreleased\]\n(.*?)(?=^## \[|^\[|\Z)", re.MULTILINE | re.DOTALL)
 
 
-def package_version() -> Version:
-    match = ASSIGNMENT.search(PACKAGE.read_text())
+def package_version(package: Path = PACKAGE) -> Version:
+    match = ASSIGNMENT.search(package.read_text())
     if match is None:
-        raise ValueError(f'{PACKAGE}: expected a line __version__ = "..."; got none')
+        raise ValueError(f'{package}: expected a line __version__ = "..."; got none')
     return Version(match[1])
 
 
@@ -41,9 +43,16 @@ def released(changelog: str, version: str, day: date) -> str:
 def main(version: str) -> None:
     if not re.fullmatch(r"\d+\.\d+\.\d+(rc\d+)?", version):
         raise ValueError(f"expected a version such as 0.2.0; got {version!r}")
-    changelog = released(CHANGELOG.read_text(), version, date.today())
-    PACKAGE.write_text(ASSIGNMENT.sub(f'__version__ = "{version}"', PACKAGE.read_text()))
-    CHANGELOG.write_text(changelog)
+    today, of_kit = date.today(), KIT_CHANGELOG.read_text()
+    if not unreleased(of_kit):  # both packages are released together
+        of_kit = of_kit.replace("## [Unreleased]\n", "## [Unreleased]\n\nNo change but the version.\n", 1)
+    changelogs = {
+        CHANGELOG: released(CHANGELOG.read_text(), version, today), KIT_CHANGELOG: released(of_kit, version, today)
+    }  # fmt: skip
+    for path, changelog in changelogs.items():
+        path.write_text(changelog)
+    for package in (PACKAGE, KIT):
+        package.write_text(ASSIGNMENT.sub(f'__version__ = "{version}"', package.read_text()))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
-"""Build the wheels and the source distribution in dist/: `make wheel`.
+"""Build the wheels and the source distributions in dist/, of torchcommodity and of torch-opkit: `make wheel`.
 
-1. Copy the tracked files to build/wheel/source; build the source distribution and a wheel without a library from them.
+1. Copy the tracked files to build/wheel/source; build from them torch-opkit, and the source distribution of
+   torchcommodity and a wheel without a library.
 2. Compile the native library from the source distribution, for each platform of `platforms.py`: zig's clang from PyPI
    brings the headers and stubs of each system's C library, and links its own C++ library into ours.
 3. Check each library (`audit.py`), put it into the wheel, and let auditwheel and torch-abi-audit check the result.
@@ -29,12 +30,12 @@ BUILD, DIST = ROOT / "build" / "wheel", ROOT / "dist"
 def main() -> None:
     os.environ["ZIG_GLOBAL_CACHE_DIR"] = str(BUILD / "zig")
     commit, finished = describe_commit(), empty(BUILD / "dist")
-    source_distribution, python_wheel = build_python_distributions(finished)
+    kit, source_distribution, python_wheel = build_python_distributions(finished)
     library = import_library(source_distribution)
     wheels = [build_wheel(platform, library, python_wheel, finished) for platform in PLATFORMS]
     for platform, wheel in zip(PLATFORMS, wheels):
         audit_wheel(platform, wheel)
-    publish([source_distribution, *wheels], commit)
+    publish([*kit, source_distribution, *wheels], commit)
 
 
 def describe_commit() -> str:
@@ -52,17 +53,19 @@ def empty(folder: Path) -> Path:
     return folder
 
 
-def build_python_distributions(to: Path) -> tuple[Path, Path]:
-    """The source distribution in `to`, and a wheel without a library, built from it."""
+def build_python_distributions(to: Path) -> tuple[list[Path], Path, Path]:
+    """The distributions of torch-opkit and the source distribution in `to`; a wheel without a library."""
     source = empty(BUILD / "source")
     for name in git("ls-files", "-z").split("\0"):
         if (ROOT / name).is_file():
             (source / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, source / name)
+    run("build", "--no-isolation", "--outdir", str(to), str(source / "opkit"))
+    kit = sorted(to.iterdir())
     pure = empty(BUILD / "python")
     run("build", "--no-isolation", "--outdir", str(pure), str(source), TORCHCOMMODITY_NATIVE="0")
     (archive,), (wheel,) = pure.glob("*.tar.gz"), pure.glob("*.whl")
-    return archive.rename(to / archive.name), wheel
+    return kit, archive.rename(to / archive.name), wheel
 
 
 def import_library(source_distribution: Path) -> object:
@@ -71,7 +74,7 @@ def import_library(source_distribution: Path) -> object:
     with tarfile.open(source_distribution) as archive:
         archive.extractall(folder, filter="data")
     sys.path.insert(0, str(folder / source_distribution.name.removesuffix(".tar.gz")))
-    return import_module("torchcommodity.opkit._build.library")
+    return import_module("native.library")
 
 
 def build_wheel(platform: Platform, library: object, python_wheel: Path, to: Path) -> Path:

@@ -114,6 +114,7 @@ def _no_user_files(_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> N
     home = next(_homes)
     monkeypatch.setenv("TORCHCOMMODITY_STORE", str(home / "prices.duckdb"))
     monkeypatch.setenv("TORCHCOMMODITY_CACHE", str(home / "cache"))
+    monkeypatch.setenv("TORCH_OPKIT_CACHE", str(home / "native"))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     for name in ("EIA_API_KEY", "TORCHCOMMODITY_FRED_URL", "TORCHCOMMODITY_EIA_URL"):
         monkeypatch.delenv(name, raising=False)

@@ -13,14 +13,14 @@ import torchcommodity
 
 ROOT = Path(torchcommodity.__file__).parent
 LEVELS = {
-    "opkit": 0, "data": 1, "ops": 2, "losses": 2, "nn": 3, "charts": 3, "models": 4, "training": 5, "risk": 6,
+    "data": 1, "ops": 2, "losses": 2, "nn": 3, "charts": 3, "models": 4, "training": 5, "risk": 6,
     "scenarios": 6, "forecast": 7, "portfolio": 8, "optimize": 8, "export": 8, "scoreboard": 8, "batch": 9,
     "serve": 9, "report": 9, "cli": 10,
 }  # fmt: skip
 DATA_ROOMS = {  # folders of `data`; the modules beside them, which join all of them, come last
     "_core": 0, "_quality": 1, "_covariates": 1, "_sources": 2, "_contracts": 3, "_store": 3,
 }  # fmt: skip
-CORE = {"opkit", "ops", "nn", "losses", "models"}
+CORE = {"ops", "nn", "losses", "models"}
 FILES = sorted(ROOT.rglob("*.py"))
 PACKAGES = sorted(path.parent for path in FILES if path.name == "__init__.py")
 PUBLIC = [path for path in PACKAGES if not any(part.startswith("_") for part in path.relative_to(ROOT).parts)]
@@ -50,13 +50,14 @@ def source_module(node: ast.ImportFrom, path: Path) -> str:
 
 @functools.cache
 def imports_of_other_packages(path: Path) -> list[tuple[str, str]]:
-    """Module and name of every `from torchcommodity.other import name`, inside functions too."""
+    """Module and name of every `from torchcommodity.other import name`, inside functions too; and of torch_opkit."""
     imports = []
     for node in ast.walk(tree(path)):
-        if isinstance(node, ast.ImportFrom) and (module := source_module(node, path)).startswith("torchcommodity"):
+        if isinstance(node, ast.ImportFrom) and (module := source_module(node, path)).startswith("torch"):
             for alias in node.names:
                 dotted = f"{module}.{alias.name}".split(".")
-                if dotted[1] in LEVELS and dotted[1] != package_of(path):
+                inside = dotted[0] == "torchcommodity" and dotted[1] in LEVELS and dotted[1] != package_of(path)
+                if inside or dotted[0] == "torch_opkit":
                     imports.append((module, alias.name))
     return imports
 
@@ -65,7 +66,7 @@ def test_package_imports_only_lower_packages() -> None:
     for path in FILES:
         level = LEVELS.get(package_of(path), 11)
         imported = {f"{module}.{name}".split(".")[1] for module, name in imports_of_other_packages(path)}
-        assert {name for name in imported if LEVELS[name] >= level} == set(), path
+        assert {name for name in imported if LEVELS.get(name, 0) >= level} == set(), path
 
 
 def test_package_imports_only_public_names_of_others() -> None:
@@ -100,7 +101,7 @@ def test_files_stay_small() -> None:
 
 
 def test_every_module_of_a_package_is_private() -> None:
-    public = {"opkit/arguments.py", "opkit/testing.py", "__main__.py"}
+    public = {"__main__.py"}
     for path in FILES:
         parts = path.relative_to(ROOT).parts
         if path.name != "__init__.py" and not any(part.startswith("_") for part in parts):
@@ -142,4 +143,12 @@ def test_core_needs_only_torch_and_numpy() -> None:
                 source_module(node, path) if isinstance(node, ast.ImportFrom) else node.names[0].name for node in top
             }
             roots = {name.split(".")[0] for name in names}
-            assert roots <= {"torch", "numpy", "torchcommodity"} | set(sys.stdlib_module_names), path
+            assert roots <= {"torch", "numpy", "torch_opkit", "torchcommodity"} | set(sys.stdlib_module_names), path
+
+
+def test_library_uses_the_runtime_of_the_kit_only() -> None:
+    """The bench of authors of operators, which takes long to import, is for them."""
+    bench = {"check", "diagnose", "graph", "external", "new", "load", "load_inline", "extension", "override_coverage"}
+    for path in FILES:
+        names = {name for module, name in imports_of_other_packages(path) if module == "torch_opkit"}
+        assert not names & bench, f"{path}: {names & bench}"

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from torchcommodity import losses as losses
     from torchcommodity import models as models
     from torchcommodity import nn as nn
-    from torchcommodity import opkit as opkit
     from torchcommodity import ops as ops
     from torchcommodity import optimize as optimize
     from torchcommodity import portfolio as portfolio
@@ -41,7 +40,7 @@ __version__ = "0.1.0"
 
 _MODULES = {
     "": [
-        "__version__", "batch", "charts", "cli", "data", "export", "forecast", "losses", "models", "nn", "opkit",
+        "__version__", "batch", "charts", "cli", "data", "export", "forecast", "losses", "models", "nn",
         "ops", "optimize", "portfolio", "report", "risk", "scenarios", "scoreboard", "serve", "training"
     ],
     "data": ["Panel", "read", "spread", "to_panel"],

@@ -20,7 +20,7 @@ def extra(name: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        from torchcommodity.opkit.arguments import current_operation  # imports torch
+        from torch_opkit.arguments import current_operation  # imports torch
 
         hint = f"{current_operation()} needs {error.name}: pip install 'torchcommodity[{name}]'"
         raise ModuleNotFoundError(hint, name=error.name) from error

@@ -14,6 +14,7 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
+KIT_EXAMPLES = ROOT / "opkit" / "examples"
 FRAME = '<iframe class="figure" src="../figures/{0}.html" title="{1}" loading="lazy"></iframe>'
 
 
@@ -24,18 +25,19 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
         outputs = list(pool.map(lambda script: _run(script, figures), scripts))
     index = (EXAMPLES / "README.md").read_text()
     studies = {f"examples/{script.stem}.md": _page(script, text, figures) for script, text in zip(scripts, outputs)}
-    operators = sorted((EXAMPLES / "operators").glob("*.py"), key=lambda script: index.index(script.name))
-    operator_pages = {script.stem: f"examples/operators/{script.stem}.md" for script in operators}
-    contents = {"examples/index.md": index, **studies}
-    contents |= {operator_pages[script.stem]: _page(script) for script in operators}
+    of_kit = (KIT_EXAMPLES / "README.md").read_text()
+    operators = sorted(KIT_EXAMPLES.glob("*.py"), key=lambda script: of_kit.index(script.name))
+    operator_pages = {f"opkit/examples/{script.stem}.md": _page(script) for script in operators}
+    contents = {"examples/index.md": index, **studies, "opkit/examples/index.md": of_kit, **operator_pages}
     for page, content in contents.items():
         files.append(File.generated(config, page, content=content))
     for figure in figures.iterdir():
         files.append(File.generated(config, f"figures/{figure.name}", abs_src_path=str(figure)))
     (gallery,) = [entry["Gallery"] for entry in config.nav if "Gallery" in entry]
-    (section,) = [entry["Operators"] for entry in gallery if "Operators" in entry]
-    section.extend({name: page} for name, page in operator_pages.items())
-    gallery[:0] = ["examples/index.md", *studies]
+    gallery.extend(["examples/index.md", *studies])
+    (kit,) = [entry["torch-opkit"] for entry in config.nav if "torch-opkit" in entry]
+    (section,) = [entry["Examples"] for entry in kit if "Examples" in entry]
+    section.extend(["opkit/examples/index.md", *operator_pages])
 
 
 def _data_option(script: Path) -> list[str]:
@@ -46,7 +48,7 @@ def _data_option(script: Path) -> list[str]:
 
 def _run(script: Path, figures: Path) -> str:
     command = [sys.executable, str(script), *_data_option(script), "--out", str(figures)]
-    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join([str(ROOT), str(ROOT / "opkit"), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "PYTHONPATH": path}
     process = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     if process.returncode:

@@ -14,7 +14,10 @@ PAGES = {
     "CONTRIBUTING.md": "contributing.md",
     "RELEASING.md": "releasing.md",
     "CHANGELOG.md": "changelog.md",
+    "opkit/README.md": "opkit/index.md",
+    "opkit/CHANGELOG.md": "opkit/changelog.md",
 }
+KIT = ROOT / "opkit" / "docs"
 PICTURE = re.compile(
     r"(!\[[^]]*\]\(docs/assets/\w+)(\.png)\)"
 )  # the one with "-dark" in its name is for the dark scheme
@@ -25,6 +28,8 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
     for source, page in PAGES.items():
         front = "---\nhide: [navigation]\n---\n\n" if page == "index.md" else ""
         files.append(File.generated(config, page, content=front + (ROOT / source).read_text()))
+    for path in sorted(KIT.rglob("*.md")):
+        files.append(File.generated(config, f"opkit/{path.relative_to(KIT).as_posix()}", content=path.read_text()))
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
@@ -44,13 +49,17 @@ def _source(page: str) -> str:
     pages = {page: source for source, page in PAGES.items()}
     if page.startswith("examples/"):
         return page.replace("examples/index.md", "examples/README.md")
-    return pages.get(page, f"docs/{page}")
+    if page in pages:
+        return pages[page]
+    if page.startswith("opkit/examples/"):
+        return page.replace("examples/index.md", "examples/README.md")
+    return page.replace("opkit/", "opkit/docs/", 1) if page.startswith("opkit/") else f"docs/{page}"
 
 
 def _page(path: str) -> str:
     """The page that shows a file of the repository; of a folder, its README."""
     if (ROOT / path).is_dir():
         path = f"{path}/README.md"
-    if path.startswith("examples/"):
+    if path.startswith(("examples/", "opkit/examples/")):
         return re.sub(r"\.py$", ".md", path.replace("examples/README.md", "examples/index.md"))
-    return PAGES.get(path, path.removeprefix("docs/"))
+    return PAGES.get(path, path.removeprefix("docs/").replace("opkit/docs/", "opkit/", 1))

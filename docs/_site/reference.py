@@ -5,27 +5,29 @@ from pathlib import Path
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-PACKAGE = Path(__file__).parents[2] / "torchcommodity"
-EXCLUDED = {"cli"}  # its reference is `torchcommodity --help`
+ROOT = Path(__file__).parents[2]
+PACKAGES = {"Reference": ROOT / "torchcommodity", "torch-opkit": ROOT / "opkit" / "torch_opkit"}
+EXCLUDED = {"torchcommodity", "torchcommodity.cli"}  # names of its packages; its reference is `torchcommodity --help`
 
 
 def on_files(files: Files, config: MkDocsConfig) -> None:
-    pages = []
-    for name in public_modules():
-        content = f"# torchcommodity.{name}\n\n::: torchcommodity.{name}\n"
-        files.append(File.generated(config, f"reference/{name}.md", content=content))
-        pages.append({name: f"reference/{name}.md"})
-    (section,) = [entry["Reference"] for entry in config.nav if "Reference" in entry]
-    section.extend(pages)
+    for title, package in PACKAGES.items():
+        (section,) = [entry[title] for entry in config.nav if title in entry]
+        if title != "Reference":
+            (section,) = [entry["Reference"] for entry in section if "Reference" in entry]
+        for name in public_modules(package):
+            short = name.removeprefix("torchcommodity.")
+            content = f"# {name}\n\n::: {name}\n"
+            files.append(File.generated(config, f"reference/{short}.md", content=content))
+            section.append({short: f"reference/{short}.md"})
 
 
-def public_modules() -> list[str]:
-    """Dotted names without the package; a module is private if a part of its path starts with "_".
+def public_modules(package: Path) -> list[str]:
+    """Dotted names; a module is private if a part of its path starts with "_".
 
     Nothing is imported, because that would load torch.
     """
-    paths = [path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py")]
+    paths = [path.relative_to(package.parent) for path in package.rglob("*.py")]
     parts = [path.parent.parts if path.name == "__init__.py" else path.with_suffix("").parts for path in paths]
-    return sorted(
-        ".".join(part) for part in parts if part and part[0] not in EXCLUDED and all(name[0] != "_" for name in part)
-    )
+    names = {".".join(part) for part in parts if all(name[0] != "_" for name in part)}
+    return sorted(names - EXCLUDED)

@@ -11,7 +11,7 @@ from gpu import ROOT, Table, exit_without_gpu
 COUNT = """
 import torch
 from torchcommodity import ops
-from torchcommodity.opkit import OPERATORS
+from torch_opkit import OPERATORS
 assert ops.NATIVE, ops.NATIVE.reason
 own = [op for op in OPERATORS.values() if op.qualified_name.startswith("commodity::")]
 cuda, cpu = (sum(device in op.devices for op in own) for device in ("cuda", "cpu"))

@@ -10,8 +10,8 @@ import torch
 from gpu import Table, exit_without_gpu, run_each, to_gpu
 from operators import cases_of, native_operators
 
-from torchcommodity.opkit import CHECKS
-from torchcommodity.opkit._contract.checks import run_check
+from torch_opkit import CHECKS
+from torch_opkit._contract.checks import run_check
 
 CHECK_NAMES = [
     "inputs_unchanged",

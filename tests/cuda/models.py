@@ -14,8 +14,8 @@ import torch
 from gpu import DEVICE, ROOT, Table, exit_without_gpu
 from torch import Tensor, nn
 
+from torch_opkit._contract.compare import assert_close
 from torchcommodity.models import MODELS, build_model, default_config
-from torchcommodity.opkit._contract.compare import assert_close
 
 PRICES = ROOT / "torchcommodity" / "data" / "open_prices" / "energy_spot_daily.csv.gz"
 SEQUENCES, ROWS, SYMBOLS = 4, 600, 5

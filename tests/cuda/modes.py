@@ -8,10 +8,10 @@ from gpu import DEVICE, Table, exit_without_gpu, synchronize
 from operators import cases_of, gradients, native_operators, on_gpu, resized
 from torch import Tensor
 
+from torch_opkit import Op
+from torch_opkit._contract.case import Case
+from torch_opkit._contract.compare import assert_bitwise_equal, assert_close
 from torchcommodity import ops
-from torchcommodity.opkit import Op
-from torchcommodity.opkit._contract.case import Case
-from torchcommodity.opkit._contract.compare import assert_bitwise_equal, assert_close
 
 FUNCTIONS: dict[str, Callable[[Tensor], Any]] = {
     "rolling_mean": lambda x: ops.rolling_mean(x, 20),

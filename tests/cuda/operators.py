@@ -4,11 +4,11 @@ import torch
 from gpu import DEVICE, to_gpu
 from torch import Tensor
 
+from torch_opkit import OPERATORS, Op
+from torch_opkit._contract.case import Case, SkipCheck
+from torch_opkit._contract.resize import resize
+from torch_opkit._contract.runner import build_cases
 from torchcommodity import ops
-from torchcommodity.opkit import OPERATORS, Op
-from torchcommodity.opkit._contract.case import Case, SkipCheck
-from torchcommodity.opkit._contract.resize import resize
-from torchcommodity.opkit._contract.runner import build_cases
 
 
 def native_operators() -> list[Op]:

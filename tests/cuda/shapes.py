@@ -14,10 +14,10 @@ from gpu import DEVICE, Table, exit_without_gpu, run_each, synchronize
 from operators import cases_of, gradients, is_linear, native_operators, on_gpu, resized, shape_of
 from torch import Tensor
 
+from torch_opkit import Op
+from torch_opkit._contract.case import Case
+from torch_opkit._contract.compare import assert_bitwise_equal, assert_close
 from torchcommodity import ops
-from torchcommodity.opkit import Op
-from torchcommodity.opkit._contract.case import Case
-from torchcommodity.opkit._contract.compare import assert_bitwise_equal, assert_close
 
 SIZES = [(32, 1000, 10), (2, 252, 10), (3, 1, 10), (1, 30, 70_000)]
 # of each element and the median size: the CPU kernels are themselves compared with the references by the contract

@@ -14,7 +14,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "without_float64"))
 import single_device
 import torch
 
-from torchcommodity.opkit import _widest
+from torch_opkit import _widest
 
 single_device._check_cast = lambda to, x: None  # casts to float64 are fine
 _widest.WITHOUT_FLOAT64.discard(single_device.NAME)

@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 import torch
 
+from torch_opkit.arguments import operation
 from torchcommodity import data
-from torchcommodity.opkit.arguments import operation
 
 DAYS = pd.DatetimeIndex(["2020-04-17", "2020-04-20", "2020-04-21"])
 TEXTS = ["2020-04-17", "2020-04-20", "2020-04-21"]

@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from torch_opkit import MetadataTensor
 from torchcommodity import data
 from torchcommodity.data._core.provenance import symbol_problem
 from torchcommodity.data._sources.formats import DATES, FIELDS, OTHER_SYMBOLS, SYMBOLS, is_never_price, key
-from torchcommodity.opkit import MetadataTensor
 
 PRICE = st.floats(-1e9, 1e9).filter(lambda x: x == 0 or abs(x) > 1e-99) | st.just(float("nan"))
 SYMBOL = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")) | st.just(" "), min_size=1, max_size=12)

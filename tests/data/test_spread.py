@@ -9,11 +9,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from torch_opkit import MetadataTensor
 from torchcommodity import data
 from torchcommodity.data import DataError, Panel, parse_spread, spread
 from torchcommodity.data._core.price_units import unit_factor
 from torchcommodity.data._core.spread_formulas import USUAL_SPREADS, format_formula
-from torchcommodity.opkit import MetadataTensor
 
 UNITS = {
     "$/bbl": 42.0, "$/gal": 1.0, "¢/gal": 100.0, "US cents/gal": 100.0, "USD per barrel": 42.0, "$/l": 1 / 3.785411784,

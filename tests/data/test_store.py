@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from torch_opkit import MetadataTensor
 from torchcommodity import data
 from torchcommodity.data._core.provenance import symbol_problem
-from torchcommodity.opkit import MetadataTensor
 
 PRICES = st.floats(-1e99, 1e99).filter(lambda x: x == 0 or abs(x) > 1e-99) | st.just(float("nan"))
 

@@ -9,9 +9,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from torch_opkit import MetadataTensor
 from torchcommodity import data
 from torchcommodity.data._store.rows import parse_as_of
-from torchcommodity.opkit import MetadataTensor
 
 PRICES = st.sampled_from([float("nan"), 0.0, -0.0, -37.63, 1.5, 0.1 + 0.2, 1e-99, 1e99])
 RECORDS = st.sampled_from(["a", "b"]).map(lambda text: data.Provenance(text, "l", "x", "2020-01-01T00:00:00Z", "", "A"))

@@ -10,9 +10,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from torch_opkit import MetadataTensor
 from torchcommodity import data, ops
 from torchcommodity.data import DataError, Panel, SyntheticTensor, is_synthetic, to_panel
-from torchcommodity.opkit import MetadataTensor
 from torchcommodity.scenarios import Scenarios
 
 REAL = torch.linspace(0.1, 1.0, 6).reshape(3, 2).double()

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from torch_opkit import MetadataTensor
 from torchcommodity import data
-from torchcommodity.opkit import MetadataTensor
 
 SYMBOLS = ("WTI", "BRENT", "HENRY_HUB", "PROPANE_MB")
 

@@ -1,4 +1,4 @@
-"""docs/concepts/operators.md: its code is that of the library, and its table lists every check of the contract."""
+"""docs/concepts/operators.md: its code is that of the library; the kit's page lists every check of the contract."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torchcommodity import opkit, ops
+import torch_opkit as opkit
+from torchcommodity import ops
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "concepts" / "operators.md").read_text()
@@ -59,6 +60,7 @@ def test_operators_page_counts_the_files_of_an_operator() -> None:
     assert counts == [len(without_backward), len(with_backward)] == [3, 6]
 
 
-def test_operators_page_lists_every_check_with_its_requirement() -> None:
-    table = re.findall(r"^\| `(\w+)` \| (.*) \|$", PAGE, flags=re.MULTILINE)
+def test_page_of_records_lists_every_check_with_its_requirement() -> None:
+    _, _, contract = (ROOT / "opkit" / "docs" / "records.md").read_text().partition("## The contract")
+    table = re.findall(r"^\| `(\w+)` \| (.*) \|$", contract, flags=re.MULTILINE)
     assert table == [(check.name, check.requirement) for check in opkit.CHECKS.values()]

@@ -21,7 +21,7 @@ from torchcommodity import data
 from torchcommodity.cli._application import app
 
 ROOT = Path(__file__).parents[2]
-DOCS = sorted((ROOT / "docs").rglob("*.md"))
+DOCS = sorted([*(ROOT / "docs").rglob("*.md"), *(ROOT / "opkit" / "docs").rglob("*.md")])
 PROJECT = (
     "README.md",
     "CONTRIBUTING.md",
@@ -29,9 +29,12 @@ PROJECT = (
     "CHANGELOG.md",
     "examples/README.md",
     "examples/deploy/README.md",
+    "opkit/README.md",
+    "opkit/CHANGELOG.md",
+    "opkit/examples/README.md",
 )
 PAGES = [ROOT / name for name in PROJECT] + DOCS
-KERNELS = ROOT / "docs" / "how-to" / "kernels"  # test_kernels.py runs these pages with their C++
+KERNELS = ROOT / "opkit" / "docs" / "kernels"  # test_kernels.py runs these pages with their C++
 SLOW = {  # runs many indicators; exports; compiles three libraries; backtests twice; Inductor; trains
     "own-indicators.md",
     "serving.md",

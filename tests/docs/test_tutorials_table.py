@@ -10,8 +10,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "tutorials" / "from-the-tutorials.md"
-EXAMPLES = {*(ROOT / "examples").glob("[0-9]*.py"), *(ROOT / "examples" / "operators").glob("*.py")}  # both are run
-FIRST_OPERATOR = ROOT / "docs" / "tutorials" / "first-operator.md"  # test_new.py follows it
+EXAMPLES = {*(ROOT / "examples").glob("[0-9]*.py"), *(ROOT / "opkit" / "examples").glob("*.py")}  # both are run
+FIRST_OPERATOR = ROOT / "opkit" / "docs" / "first-operator.md"  # test_new.py follows it
 HEADING = re.compile(r"^(#+) (.+)$", re.MULTILINE)
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 RUN = re.compile(r"^```(python|cpp)\b", re.MULTILINE)  # `py` is not run

@@ -11,13 +11,13 @@ import pytest
 import torch
 from torch import Tensor
 
+from torch_opkit import native_libraries
 from torchcommodity import forecast
 from torchcommodity.data import Panel
 from torchcommodity.export import Artifact, RawPriceForecaster, export, make_metadata
 from torchcommodity.export._export_program import trace
 from torchcommodity.export._formats import aoti, pt2
 from torchcommodity.forecast import Forecaster
-from torchcommodity.opkit import native_libraries
 
 WITHOUT_PACKAGE = """
 import sys, torch

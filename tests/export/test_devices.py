@@ -7,11 +7,11 @@ import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+from torch_opkit.arguments import operation
 from torchcommodity.export import Artifact, RawPriceForecaster
 from torchcommodity.export._compatibility import check_compiled_for, check_format, move
 from torchcommodity.export._export_program import trace
 from torchcommodity.forecast import Forecaster
-from torchcommodity.opkit.arguments import operation
 
 CUDA = torch.device("cuda", 0)
 

@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from torch_opkit import Past
 from torchcommodity import data
 from torchcommodity.models import CURVE_AGE, Har, HarConfig, ModelInputs
-from torchcommodity.opkit import Past
 from torchcommodity.training import calibrate, model_inputs
 
 ROWS, CONTRACTS = 1500, 8

@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from torch_opkit import Past
 from torchcommodity import data
 from torchcommodity.models import Har, HarConfig, Location, ModelInputs
-from torchcommodity.opkit import Past
 from torchcommodity.training import calibrate, model_inputs
 
 ROWS = 2200

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 import torch
 
+from torch_opkit import Past
 from torchcommodity import data, forecast
 from torchcommodity.models import Har, HarConfig, ModelInputs
-from torchcommodity.opkit import Past
 from torchcommodity.training import calibrate, model_inputs
 
 METALS = ["COPPER", "ALUMINUM", "LEAD", "TIN", "NICKEL", "ZINC", "GOLD", "PLATINUM", "SILVER"]

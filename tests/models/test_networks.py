@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 from torch.export import Dim
 
-from torchcommodity import data, forecast, opkit
+import torch_opkit as opkit
+from torchcommodity import data, forecast
 from torchcommodity.forecast import Forecaster
 from torchcommodity.losses import pinball
 from torchcommodity.models import MODELS, HarConfig, ModelConfig, build_model, learned_parameters

@@ -7,10 +7,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from torch_opkit import Past
 from torchcommodity import data
 from torchcommodity.models import Har, HarConfig, ModelInputs
 from torchcommodity.models._ranges import range_shocks
-from torchcommodity.opkit import Past
 from torchcommodity.training import calibrate, model_inputs
 
 ROWS = 1500

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from torch_opkit import Past, _widest
 from torchcommodity import data
 from torchcommodity.models import Har, HarConfig
 from torchcommodity.models._rolls import (
@@ -17,7 +18,6 @@ from torchcommodity.models._rolls import (
     rolls_ahead,
     rolls_passed,
 )
-from torchcommodity.opkit import Past, _widest
 from torchcommodity.ops import log_returns
 
 HORIZONS = (2, 4)

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
-from torchcommodity import nn, opkit, ops
+import torch_opkit as opkit
+from torchcommodity import nn, ops
 
 CONVOLUTIONS: list[tuple[int, dict[str, Any], dict[str, Any]]] = [
     (1, {}, {}),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from torch.utils.cpp_extension import include_paths
 
-from torchcommodity.opkit._build.library import block_text
+from native.library import block_text
 
 OPS = Path(__file__).resolve().parents[2] / "torchcommodity" / "ops"
 KERNELS = sorted(OPS.glob("*/*.cu"))

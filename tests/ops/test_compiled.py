@@ -6,11 +6,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from torchcommodity import nn, opkit, ops
-from torchcommodity.opkit._contract.compare import assert_close
-from torchcommodity.opkit._contract.exported import run_ahead_of_time, run_onnx
-from torchcommodity.opkit._contract.module import CaseModule, export_program
-from torchcommodity.opkit._contract.runner import build_cases
+import torch_opkit as opkit
+from torch_opkit._contract.compare import assert_close
+from torch_opkit._contract.exported import run_ahead_of_time, run_onnx
+from torch_opkit._contract.module import CaseModule, export_program
+from torch_opkit._contract.runner import build_cases
+from torchcommodity import nn, ops
 
 assert ops.NATIVE is not None
 NAMES = sorted(name.removeprefix("commodity::") for name in opkit.OPERATORS if name.startswith("commodity::"))

@@ -4,8 +4,9 @@ import functools
 
 import pytest
 
-from torchcommodity import opkit, ops
-from torchcommodity.opkit import CHECKS
+import torch_opkit as opkit
+from torch_opkit import CHECKS
+from torchcommodity import ops
 
 assert ops.NATIVE is not None  # importing ops registers the operators
 NAMES = sorted(name.removeprefix("commodity::") for name in opkit.OPERATORS if name.startswith("commodity::"))

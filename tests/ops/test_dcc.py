@@ -7,7 +7,8 @@ import torch
 from scipy.optimize import minimize
 from torch import Tensor
 
-from torchcommodity import data, opkit, ops
+import torch_opkit as opkit
+from torchcommodity import data, ops
 
 TARGET = torch.tensor([[1.0, 0.5, 0.25], [0.5, 1.0, -0.25], [0.25, -0.25, 1.0]])
 

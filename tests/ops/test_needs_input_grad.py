@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
-from torchcommodity import opkit, ops
+import torch_opkit as opkit
+from torchcommodity import ops
 
 assert ops.NATIVE is not None  # importing ops registers the operators
 SKIPPING = sorted(

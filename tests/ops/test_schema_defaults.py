@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 from torch._decomp import decomposition_table
 
-from torchcommodity import opkit, ops
-from torchcommodity.opkit import Op, Sample
+import torch_opkit as opkit
+from torch_opkit import Op, Sample
+from torchcommodity import ops
 
 assert ops.NATIVE is not None  # importing ops registers the operators
 

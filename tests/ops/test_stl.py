@@ -9,8 +9,8 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from torch_opkit import OPERATORS, Op
 from torchcommodity import ops
-from torchcommodity.opkit import OPERATORS, Op
 from torchcommodity.ops._seasonal import stl as record
 
 wti = pytest.importorskip("arch.data.wti")
@@ -76,7 +76,7 @@ def test_stl_components_sum_to_series(monthly: Tensor) -> None:
 
 
 def run_reference(operator: Op, call: Callable[[], Any]) -> Any:
-    from torchcommodity.opkit._contract.case import Redirect
+    from torch_opkit._contract.case import Redirect
 
     with torch.no_grad(), Redirect(operator.overload, operator.reference):
         return call()

@@ -11,9 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-METADATA = (
-    "Metadata-Version: 2.4\nName: torchcommodity\nVersion: {0}\nDescription-Content-Type: text/markdown\n\n# Words\n"
-)
+METADATA = "Metadata-Version: 2.4\nName: {0}\nVersion: {1}\nDescription-Content-Type: text/markdown\n\n# Words\n"
 PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_28_aarch64", "macosx_11_0_arm64")
 
 
@@ -35,15 +33,18 @@ def build(version: str) -> None:
     """What `make wheel` leaves in dist, without content."""
     dist = Path("dist")
     dist.mkdir(exist_ok=True)
-    for platform in PLATFORMS:
-        with zipfile.ZipFile(dist / f"torchcommodity-{version}-py3-none-{platform}.whl", "w") as wheel:
-            wheel.writestr(f"torchcommodity-{version}.dist-info/METADATA", METADATA.format(version))
-            wheel.writestr(f"torchcommodity-{version}.dist-info/WHEEL", "Wheel-Version: 1.0\n")
-    with tarfile.open(dist / f"torchcommodity-{version}.tar.gz", "w:gz") as source:
-        for name, text in {"PKG-INFO": METADATA.format(version), "setup.py": ""}.items():
-            member = tarfile.TarInfo(f"torchcommodity-{version}/{name}")
-            member.size = len(text)
-            source.addfile(member, io.BytesIO(text.encode()))
+    tags = [f"torchcommodity-{version}-py3-none-{platform}" for platform in PLATFORMS]
+    for tag in (*tags, f"torch_opkit-{version}-py3-none-any"):
+        name = tag.partition("-")[0]
+        with zipfile.ZipFile(dist / f"{tag}.whl", "w") as wheel:
+            wheel.writestr(f"{name}-{version}.dist-info/METADATA", METADATA.format(name, version))
+            wheel.writestr(f"{name}-{version}.dist-info/WHEEL", "Wheel-Version: 1.0\n")
+    for name in ("torchcommodity", "torch_opkit"):
+        with tarfile.open(dist / f"{name}-{version}.tar.gz", "w:gz") as source:
+            for file, text in {"PKG-INFO": METADATA.format(name, version), "setup.py": ""}.items():
+                member = tarfile.TarInfo(f"{name}-{version}/{file}")
+                member.size = len(text)
+                source.addfile(member, io.BytesIO(text.encode()))
     head = subprocess.run(["git", "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout
     (dist / "commit").write_text(head)
 
@@ -55,6 +56,9 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     git("init", "--quiet")
     (tmp_path / "torchcommodity").mkdir()
     (tmp_path / "torchcommodity/__init__.py").write_text('"""Words."""\n\n__version__ = "0.0.9"\n')
+    (tmp_path / "opkit/torch_opkit").mkdir(parents=True)
+    (tmp_path / "opkit/torch_opkit/__init__.py").write_text('"""Words."""\n\n__version__ = "0.0.9"\n')
+    (tmp_path / "opkit/CHANGELOG.md").write_text("# Changelog\n\n## [Unreleased]\n")
     (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n## [Unreleased]\n\n### Added\n\n- All.\n")
     (tmp_path / ".gitignore").write_text("/dist/\n")
     release("0.1.0")
@@ -128,7 +132,9 @@ def commit_again() -> None:
 
 def edit_metadata(old: str, new: str) -> None:
     with zipfile.ZipFile("dist/torchcommodity-0.2.0-py3-none-macosx_11_0_arm64.whl", "w") as wheel:
-        wheel.writestr("torchcommodity-0.2.0.dist-info/METADATA", METADATA.format("0.2.0").replace(old, new))
+        wheel.writestr(
+            "torchcommodity-0.2.0.dist-info/METADATA", METADATA.format("torchcommodity", "0.2.0").replace(old, new)
+        )
 
 
 @pytest.mark.usefixtures("repository")

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import torch
 
+from torch_opkit.arguments import operation
 from torchcommodity import data, forecast
-from torchcommodity.opkit.arguments import operation
 from torchcommodity.portfolio import PortfolioTrainConfig
 from torchcommodity.scenarios import AdversarialConfig
 from torchcommodity.training import FitConfig, TrainConfig, fabric_device, limit_memory, resolve_device, to_device

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from torch_opkit.arguments import operation
 from torchcommodity.data import Panel, to_panel
 from torchcommodity.models import HarConfig
-from torchcommodity.opkit.arguments import operation
 from torchcommodity.training import check_history, usable_symbols
 
 

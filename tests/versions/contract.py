@@ -11,7 +11,7 @@ import part
 
 def check(name: str) -> list[tuple[str, str]]:
     """Status of each check of an operator, and what failed, in words."""
-    from torchcommodity import opkit
+    import torch_opkit as opkit
 
     part.native_operators()
     results = opkit.check(opkit.OPERATORS[name], compiled=False).results

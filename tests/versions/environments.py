@@ -60,6 +60,7 @@ def create(folder: Path, python: str) -> None:
 def install(python: Path, torch: str, wheel: Path) -> str:
     """Install the newest patch release of torch and the wheel; what is missing of the extra `forecast`, in words."""
     command = ["pip", "install", "--python", str(python), "--only-binary", ":all:", *torch_index(), f"torch=={torch}.*"]
+    command += ["--find-links", str(wheel.parent)]  # torch-opkit
     try:
         uv(*command, f"{wheel}[forecast]")
     except MissingError as missing:
@@ -82,5 +83,9 @@ def torch_index() -> tuple[str, ...]:
 def variables(folder: Path) -> dict[str, str]:
     """Environment variables of a part: no compiler, no checkout, and nothing of the user's own files."""
     caller = {name: os.environ[name] for name in SEARCH if name in os.environ}
-    own = {"PATH": str(folder / "bin"), "TORCHCOMMODITY_CACHE": str(folder / "cache")}
+    own = {
+        "PATH": str(folder / "bin"),
+        "TORCHCOMMODITY_CACHE": str(folder / "cache"),
+        "TORCH_OPKIT_CACHE": str(folder / "native"),
+    }
     return caller | own | {"TORCHCOMMODITY_STORE": str(folder / "prices.duckdb")}

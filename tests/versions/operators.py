@@ -35,7 +35,7 @@ def bits(outputs: Any) -> list[bytes]:
 
 def same_bits(op: Any, pool: ThreadPoolExecutor) -> bool:
     """Whether an operator returns the same bits in one thread and in several at once."""
-    from torchcommodity.opkit._contract.runner import build_cases
+    from torch_opkit._contract.runner import build_cases
 
     case, barrier = build_cases(op)[0], threading.Barrier(THREADS)
     expected = bits(case.call())

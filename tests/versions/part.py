@@ -24,8 +24,9 @@ def run(function: Callable[[], dict[str, Any]]) -> None:
 
 def native_operators() -> list[Any]:
     """The operators of the wheel; RuntimeError if one of them has no native kernel, or they are those of a checkout."""
+    import torch_opkit as opkit
     import torchcommodity
-    from torchcommodity import opkit, ops
+    from torchcommodity import ops
 
     if not Path(torchcommodity.__file__).is_relative_to(sys.prefix):
         raise RuntimeError(f"torchcommodity must be that of the wheel; got {torchcommodity.__file__}")

@@ -12,15 +12,15 @@ import torch
 from torch import Tensor, func
 from torch.autograd import forward_ad
 
-from torchcommodity.opkit._contract.case import Case, SkipCheck, Tensors
-from torchcommodity.opkit._contract.compare import first_index
-from torchcommodity.opkit._contract.edges import _head, _map_indices, batch_layout, longest_warmup
-from torchcommodity.opkit._contract.layouts import LAYOUTS
-from torchcommodity.opkit._contract.missing import set_missing
-from torchcommodity.opkit._contract.precision import LARGE, at_level
-from torchcommodity.opkit._contract.resize import repeat_to
-from torchcommodity.opkit._contract.transforms import _stack_samples, _vmap
-from torchcommodity.opkit._contract.values import to_double, to_float
+from torch_opkit._contract.case import Case, SkipCheck, Tensors
+from torch_opkit._contract.compare import first_index
+from torch_opkit._contract.edges import _head, _map_indices, batch_layout, longest_warmup
+from torch_opkit._contract.layouts import LAYOUTS
+from torch_opkit._contract.missing import set_missing
+from torch_opkit._contract.precision import LARGE, at_level
+from torch_opkit._contract.resize import repeat_to
+from torch_opkit._contract.transforms import _stack_samples, _vmap
+from torch_opkit._contract.values import to_double, to_float
 
 VALUES = 1e-5  # relative to each element and to the median size of the tensor
 GRADIENTS = 1e-4

@@ -22,6 +22,7 @@ from layers import NO_INTEGER_PERIODS, layer_cases, loss_cases
 from tools import TOOLS
 from torch import Tensor
 
+from torch_opkit import Past
 from torchcommodity import data
 from torchcommodity.losses import net_returns, pinball, sharpe_loss
 from torchcommodity.models import (
@@ -34,7 +35,6 @@ from torchcommodity.models import (
     ScenarioGenerator,
     build_model,
 )
-from torchcommodity.opkit import Past
 from torchcommodity.ops import log_returns
 from torchcommodity.scenarios import gradient_penalty
 from torchcommodity.training import ModelInputs, calibrate, model_inputs

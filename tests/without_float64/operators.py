@@ -17,13 +17,14 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_map_only
 
-from torchcommodity import opkit, ops
-from torchcommodity.opkit import CHECKS
-from torchcommodity.opkit._contract import causality, missing
-from torchcommodity.opkit._contract.case import Case
-from torchcommodity.opkit._contract.checks import run_check
-from torchcommodity.opkit._contract.runner import build_cases
-from torchcommodity.opkit._contract.values import to_float
+import torch_opkit as opkit
+from torch_opkit import CHECKS
+from torch_opkit._contract import causality, missing
+from torch_opkit._contract.case import Case
+from torch_opkit._contract.checks import run_check
+from torch_opkit._contract.runner import build_cases
+from torch_opkit._contract.values import to_float
+from torchcommodity import ops
 
 EXACT = ["warmup", "missing_values_gradient"]
 LOOPS = {  # references that take many steps in Python for each row

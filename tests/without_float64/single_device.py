@@ -13,7 +13,7 @@ from mps_kernels import KERNELS, has_mps_kernel
 from torch import Tensor
 from torch.utils import backend_registration
 
-from torchcommodity.opkit import _widest
+from torch_opkit import _widest
 
 NAME = "single"
 REFUSAL = "Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't support float64"
@@ -94,7 +94,7 @@ def operators_without_mps_kernel() -> list[str]:
 
 
 def _reference(func: Any) -> Any:
-    from torchcommodity.opkit import OPERATORS
+    from torch_opkit import OPERATORS
 
     return OPERATORS[func._schema.name].reference
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from torchcommodity import opkit, ops
+import torch_opkit as opkit
+from torchcommodity import ops
 
 assert ops.NATIVE is not None  # importing ops registers the operators
 SCRIPT = Path(__file__).with_name("library.py")

@@ -9,7 +9,8 @@ from layers import Call
 from torch import nn
 from torch.nn import functional as F
 
-from torchcommodity import opkit, optimize, risk
+import torch_opkit as opkit
+from torchcommodity import optimize, risk
 from torchcommodity.optimize._compile.comparison import differences
 
 ROUNDING = 1e-4  # of the relative error of int8 weights

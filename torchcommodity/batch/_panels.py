@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 
+from torch_opkit.arguments import operation
 from torchcommodity.batch._sources import PanelTable
 from torchcommodity.data import (
     check_frequency,
@@ -19,7 +20,6 @@ from torchcommodity.data import (
 )
 from torchcommodity.export import Metadata
 from torchcommodity.forecast import check_warmup
-from torchcommodity.opkit.arguments import operation
 
 MAX_ROWS = 2_000_000  # per panel; the calendar has 33,237 days
 NO_DAY = -(2**31)  # outside every calendar

@@ -12,6 +12,8 @@ import pyarrow as pa
 import torch
 
 import torchcommodity
+from torch_opkit import MetadataTensor
+from torch_opkit.arguments import operation
 from torchcommodity.batch._duckdb import connect
 from torchcommodity.batch._duckdb_results import DuckDBResults
 from torchcommodity.batch._forecasts import forecast_block
@@ -24,8 +26,6 @@ from torchcommodity.batch._sources import PanelTable, is_panel_table, local_pane
 from torchcommodity.data import Panel, check_output, to_panel, utc_now
 from torchcommodity.export import Artifact, Metadata, panel_inputs
 from torchcommodity.forecast import Forecaster
-from torchcommodity.opkit import MetadataTensor
-from torchcommodity.opkit.arguments import operation
 from torchcommodity.training import ExecutorName, one_thread
 
 Progress = Callable[[int, int, str], None]

@@ -77,7 +77,7 @@ def check_device(device: str | None) -> str | None:
 def check_available(device: str | None) -> None:
     """Raise ValueError for a device that this machine does not have, before slow work."""
     if device not in (None, "cpu"):
-        from torchcommodity.opkit.arguments import operation
+        from torch_opkit.arguments import operation
         from torchcommodity.training import resolve_device
 
         with operation("--device"):
@@ -267,7 +267,7 @@ def read_settings(
     If `--model` and `--config` (TOML or a fitted model) both name a model, it must be the same. The defaults are those
     for the frequency of the prices.
     """
-    from torchcommodity.opkit.arguments import operation
+    from torch_opkit.arguments import operation
     from torchcommodity.training import check_config, from_toml, load_config, to_config
 
     if config is None:

@@ -81,8 +81,8 @@ def profile(
     """
     options.check_available(device)
     import torchcommodity.optimize as optimize
+    from torch_opkit.arguments import operation
     from torchcommodity.data import check_output
-    from torchcommodity.opkit.arguments import operation
     from torchcommodity.training import resolve_device, to_device
 
     for option, path in (("--trace", trace), ("--stacks", stacks)):
@@ -120,7 +120,7 @@ def _fitted_model(
     path: Path, network: str | None, prices: NewPrices, rows: int, batch: int
 ) -> "tuple[Forecaster, list[BatchInputs]]":
     """A fitted model and one batch of its prices."""
-    from torchcommodity.opkit.arguments import operation
+    from torch_opkit.arguments import operation
     from torchcommodity.optimize import benchmark_inputs
     from torchcommodity.training import check_no_extra_terms, model_inputs
 

@@ -188,9 +188,9 @@ def make_dashboard(model: Path, prices: DashboardPrices, trusted: bool = False) 
     Raises:
         ValueError: the artifact cannot forecast the prices.
     """
+    from torch_opkit.arguments import operation
     from torchcommodity.data import check_not_synthetic, check_publishers, is_strict
     from torchcommodity.export import Artifact
-    from torchcommodity.opkit.arguments import operation
     from torchcommodity.serve.dashboard import Dashboard
 
     artifact = Artifact.load(model, trusted=trusted)

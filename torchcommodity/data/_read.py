@@ -18,6 +18,7 @@ from typing import Any
 import torch
 from typing_extensions import Unpack
 
+from torch_opkit.arguments import current_operation, operation
 from torchcommodity._choices import Adjustment
 from torchcommodity.data._contracts.contract_prices import ContractPrices, panel_of_contracts
 from torchcommodity.data._core.contracts import CONTRACTS
@@ -35,7 +36,6 @@ from torchcommodity.data._sources.tables.open_table import open_frame, open_tabl
 from torchcommodity.data._sources.tables.table import Table
 from torchcommodity.data._store.rows import AsOf
 from torchcommodity.data._store.store import Store
-from torchcommodity.opkit.arguments import current_operation, operation
 
 NOT_FILES = ("embedded", "monthly", "auto", "store:", "fred:", "eia:")
 

@@ -10,6 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from torch_opkit import MetadataTensor
+from torch_opkit.arguments import current_operation, operation
 from torchcommodity.data._core.contracts import find_product
 from torchcommodity.data._core.errors import DataError, condense, make_finding, summarize_names
 from torchcommodity.data._core.panel import Panel
@@ -29,8 +31,6 @@ from torchcommodity.data._core.spread_formulas import (
 )
 from torchcommodity.data._quality.inspect import inspect
 from torchcommodity.data._read import to_panel
-from torchcommodity.opkit import MetadataTensor
-from torchcommodity.opkit.arguments import current_operation, operation
 
 ROUNDING = 1e-13  # of the legs together
 YEAR = 252  # rows ahead on which the rolls of legs are compared

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from typing_extensions import Unpack
 
+from torch_opkit.arguments import operation
 from torchcommodity._choices import Transform
 from torchcommodity.data._core.errors import DataError, summarize_names
 from torchcommodity.data._core.panel import Panel
@@ -25,7 +26,6 @@ from torchcommodity.data._sources.formats import key
 from torchcommodity.data._sources.read_arguments import ReadOptions, TableArguments, unpack_keywords
 from torchcommodity.data._sources.tables.open_table import open_frame, open_table
 from torchcommodity.data._sources.tables.table import Table
-from torchcommodity.opkit.arguments import operation
 
 DATE, PUBLISHED, NAME = ("date", "observation_date"), ("published", "realtime_start"), ("symbol", "series", "name")
 IGNORED = ("realtime_end",)  # `realtime_*` are ALFRED's

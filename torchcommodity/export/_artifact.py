@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torch_opkit.arguments import current_operation, operation
 from torchcommodity.data import Finding, Panel, add_curve, add_references, compare_with_training, to_panel
 from torchcommodity.export._checksum import verify
 from torchcommodity.export._compatibility import (
@@ -34,7 +35,6 @@ from torchcommodity.forecast import (
     signed_price_findings,
 )
 from torchcommodity.models import ModelInputs
-from torchcommodity.opkit.arguments import current_operation, operation
 from torchcommodity.training import nearby_closes, one_thread, panel_bars, reference_prices, resolve_device
 
 ZIP_MAGIC = b"PK\x03\x04"

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 import torch
 from torch.export.passes import move_to_device_pass
 
+from torch_opkit import has_float64
+from torch_opkit.arguments import current_operation
 from torchcommodity._choices import ArtifactFormat
-from torchcommodity.opkit import has_float64
-from torchcommodity.opkit.arguments import current_operation
 
 CPU = torch.device("cpu")
 RELEASE = re.compile(r"(\d{1,4}\.\d{1,4})[\w.+]{0,40}")

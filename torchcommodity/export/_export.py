@@ -4,6 +4,7 @@ from pathlib import Path
 
 import torch
 
+from torch_opkit.arguments import operation
 from torchcommodity._choices import ARTIFACT_ENDINGS, ArtifactFormat, artifact_format
 from torchcommodity.data import check_publishers, is_strict, write_atomic
 from torchcommodity.export._artifact import Artifact
@@ -12,7 +13,6 @@ from torchcommodity.export._export_program import RawPriceForecaster, trace
 from torchcommodity.export._formats import aoti, onnx, pt2
 from torchcommodity.export._metadata import FORMATS, make_metadata
 from torchcommodity.forecast import Forecaster
-from torchcommodity.opkit.arguments import operation
 from torchcommodity.training import Progress, check_no_look_ahead, one_thread, resolve_device
 
 TOLERANCE: dict[ArtifactFormat, float] = {"pt2": 0.0, "aoti": 1e-5, "onnx": 1e-5}  # of a log-return

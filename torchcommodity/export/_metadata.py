@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 import torchcommodity
+from torch_opkit.arguments import operation
 from torchcommodity._choices import ArtifactFormat
 from torchcommodity.data import Frequency, Panel, PriceStatistics, bar_columns, restore_spreads, unit_problem
 from torchcommodity.export._columns import ColumnLayout
@@ -30,7 +31,6 @@ from torchcommodity.forecast import (
     signed_columns,
 )
 from torchcommodity.models import MODELS, Bounds, Increasing, IncreasingInts, check_fields, model_name
-from torchcommodity.opkit.arguments import operation
 from torchcommodity.training import check_no_extra_terms, parse_json
 
 IMPORT_PATH = re.compile(r"[\w.-]{1,200}:[\w.<>]{1,200}")  # of a network that the package does not have

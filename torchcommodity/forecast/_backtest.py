@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from torch_opkit.arguments import operation
 from torchcommodity.data import (
     Horizon,
     add_curve,
@@ -25,7 +26,6 @@ from torchcommodity.forecast._baselines import baselines as default_baselines
 from torchcommodity.forecast._other_words import hint_keywords
 from torchcommodity.forecast._score import Backtest
 from torchcommodity.models import HarConfig, model_name, positive_prices
-from torchcommodity.opkit.arguments import operation
 from torchcommodity.training import (
     LOCAL,
     Baseline,

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 import torchcommodity
+from torch_opkit.arguments import operation
 from torchcommodity.data import (
     SPREAD_SERIES,
     Covariates,
@@ -29,7 +30,6 @@ from torchcommodity.forecast._fit import fit
 from torchcommodity.forecast._forecaster import Forecaster
 from torchcommodity.forecast._summary import BacktestSummary, summarize
 from torchcommodity.models import model_name
-from torchcommodity.opkit.arguments import operation
 from torchcommodity.training import (
     LOCAL,
     Executor,

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from torch_opkit.arguments import operation
 from torchcommodity.data import (
     Covariates,
     Horizon,
@@ -28,7 +29,6 @@ from torchcommodity.forecast._forecaster import Forecaster
 from torchcommodity.forecast._forecaster_file import FitRecord
 from torchcommodity.forecast._other_words import hint_keywords
 from torchcommodity.models import HarNetwork, build_model
-from torchcommodity.opkit.arguments import operation
 from torchcommodity.training import (
     FitConfig,
     Progress,

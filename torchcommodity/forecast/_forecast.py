@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torch_opkit.arguments import current_operation, operation
 from torchcommodity.charts import Chart, plotly_figure, symbol_index
 from torchcommodity.data import Finding, Horizon, Panel, horizon_index, summarize_names
 from torchcommodity.forecast._calendar import Calendar, Dates, calendar
@@ -18,7 +19,6 @@ from torchcommodity.forecast._fan_chart import Fan, draw_fan, interpolate_quanti
 from torchcommodity.forecast._history import last_prices
 from torchcommodity.forecast._other_words import missing_attribute
 from torchcommodity.models import price_after, scale_change
-from torchcommodity.opkit.arguments import current_operation, operation
 
 if TYPE_CHECKING:
     import pandas as pd

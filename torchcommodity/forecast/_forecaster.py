@@ -12,6 +12,8 @@ import numpy as np
 import torch
 from torch import nn
 
+from torch_opkit import Past
+from torch_opkit.arguments import check_integer, current_operation, operation
 from torchcommodity.data import (
     Covariates,
     Frequency,
@@ -42,8 +44,6 @@ from torchcommodity.forecast._location import Location, explain_location
 from torchcommodity.forecast._other_words import hint_keywords, missing_attribute
 from torchcommodity.forecast._simulation import Simulation
 from torchcommodity.models import HarNetwork, Updatable, model_name, price_after
-from torchcommodity.opkit import Past
-from torchcommodity.opkit.arguments import check_integer, current_operation, operation
 from torchcommodity.scenarios import filtered_historical_simulation
 from torchcommodity.training import (
     FitConfig,

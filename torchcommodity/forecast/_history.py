@@ -9,6 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torch_opkit import MetadataTensor
+from torch_opkit.arguments import current_operation, operation
 from torchcommodity.data import (
     MIN_NEGATIVE,
     NOT_STATED,
@@ -28,8 +30,6 @@ from torchcommodity.data import (
     usable_ranges,
 )
 from torchcommodity.models import CURVE_AGE, LARGEST_CHANGE, RELATION_RULES, positive_prices
-from torchcommodity.opkit import MetadataTensor
-from torchcommodity.opkit.arguments import current_operation, operation
 from torchcommodity.training import panel_bars, reference_prices
 
 RANGE_ROWS = 5  # rows without a range after which a finding says so

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from torch_opkit import MetadataTensor, Past, decode_text, encode_text
 from torchcommodity.data import Panel, Provenance
 from torchcommodity.forecast._forecast import HISTORY_ROWS
 from torchcommodity.forecast._history import PriceRange, last_prices, make_references
-from torchcommodity.opkit import MetadataTensor, Past, decode_text, encode_text
 from torchcommodity.training import panel_bars
 
 LiveState = dict[str, Tensor]

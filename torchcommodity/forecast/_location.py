@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
+from torch_opkit import Past
+from torch_opkit.arguments import operation
 from torchcommodity.data import Horizon, RowCalendar, horizon_index, horizon_name
 from torchcommodity.forecast._history import last_prices
 from torchcommodity.models import Frequency, Har, ModelInputs, price_after, scale_inputs
-from torchcommodity.opkit import Past
-from torchcommodity.opkit.arguments import operation
 
 if TYPE_CHECKING:
     import pandas as pd

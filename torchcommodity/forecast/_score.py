@@ -11,13 +11,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torch_opkit.arguments import operation
 from torchcommodity._extras import extra
 from torchcommodity.charts import COLORS, Chart, chart_layout, chart_number, plotly_figure
 from torchcommodity.data import calendar_years, check_not_synthetic, summarize_names
 from torchcommodity.forecast._intervals import inside
 from torchcommodity.losses import pinball, qlike
 from torchcommodity.models import price_after
-from torchcommodity.opkit.arguments import operation
 from torchcommodity.training import one_thread
 
 if TYPE_CHECKING:

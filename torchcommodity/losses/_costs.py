@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from torchcommodity.opkit.arguments import check_tensor, raise_invalid, to_tensor
+from torch_opkit.arguments import check_tensor, raise_invalid, to_tensor
 
 Cost = Tensor | float
 

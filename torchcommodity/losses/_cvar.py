@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor, nn
 
+from torch_opkit.arguments import check_number, raise_invalid
 from torchcommodity.losses._reduction import Reduction, check_numbers, check_returns, reduce_rows
-from torchcommodity.opkit.arguments import check_number, raise_invalid
 
 
 def cvar_loss(

@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor, nn
 
+from torch_opkit.arguments import check_tensor, raise_invalid
 from torchcommodity.losses._quantiles import check_quantiles, pinball
 from torchcommodity.losses._reduction import Reduction, reduce
-from torchcommodity.opkit.arguments import check_tensor, raise_invalid
 
 
 def distillation_loss(

@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor, distributed
 
+from torch_opkit.arguments import raise_invalid
 from torchcommodity.losses._reduction import check_numbers, check_returns, count_mean_squares
 from torchcommodity.losses._sharpe import EPSILON
-from torchcommodity.opkit.arguments import raise_invalid
 
 TOLERANCE = 1e-4  # relative: above the rounding between two passes in low precision, below the effect of dropout
 

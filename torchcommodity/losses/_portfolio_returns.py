@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor, nn
 
+from torch_opkit.arguments import check_tensor, raise_invalid, to_tensor
 from torchcommodity.losses._costs import Cost, check_cost, check_weights, traded, zero_missing
-from torchcommodity.opkit.arguments import check_tensor, raise_invalid, to_tensor
 
 
 def portfolio_returns(

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit.arguments import check_tensor, raise_invalid
+from torch_opkit.arguments import check_tensor, raise_invalid
 
 Reduction = Literal["mean", "sum", "none"]
 

@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor, nn
 
+from torch_opkit.arguments import check_tensor, raise_invalid
 from torchcommodity.losses._reduction import Reduction, reduce
 from torchcommodity.losses._sharpe import EPSILON
-from torchcommodity.opkit.arguments import check_tensor, raise_invalid
 
 
 def scaled_mse_loss(

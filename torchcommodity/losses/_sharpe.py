@@ -2,6 +2,7 @@
 
 from torch import Tensor, nn
 
+from torch_opkit.arguments import raise_invalid
 from torchcommodity.losses._reduction import (
     Reduction,
     check_numbers,
@@ -10,7 +11,6 @@ from torchcommodity.losses._reduction import (
     reduce_rows,
     safe_sqrt,
 )
-from torchcommodity.opkit.arguments import raise_invalid
 
 EPSILON = 1e-4  # one basis point of volatility per row: without it the ratio of constant returns is 0 / 0
 

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor, nn
 
+from torch_opkit.arguments import raise_invalid
 from torchcommodity.losses._reduction import (
     Reduction,
     check_numbers,
@@ -12,7 +13,6 @@ from torchcommodity.losses._reduction import (
     safe_sqrt,
 )
 from torchcommodity.losses._sharpe import EPSILON
-from torchcommodity.opkit.arguments import raise_invalid
 
 
 def sortino_loss(

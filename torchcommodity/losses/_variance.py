@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor, nn
 
+from torch_opkit.arguments import check_tensor, raise_invalid
 from torchcommodity.losses._reduction import Reduction, reduce
-from torchcommodity.opkit.arguments import check_tensor, raise_invalid
 
 
 def qlike(

@@ -20,11 +20,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from torch_opkit import Past
 from torchcommodity.data import business_calendar, get_contract, roll_days
 from torchcommodity.models._har_config import HarConfig
 from torchcommodity.models._returns import carry_forward, own_age
 from torchcommodity.models._rolls import log_curve, tail
-from torchcommodity.opkit import Past
 from torchcommodity.ops import ewm_mean
 
 BASIS_HALFLIFE = 252  # own rows, of the mean basis

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from torch_opkit import Past
 from torchcommodity.models._har_config import HarConfig
 from torchcommodity.models._inputs import ModelInputs, check_inputs
 from torchcommodity.models._location import Location
@@ -24,7 +25,6 @@ from torchcommodity.models._ranges import range_shocks
 from torchcommodity.models._returns import OwnRows, last_innovations, own_rows, return_paths
 from torchcommodity.models._rolls import GapPriors, curve_shift, list_rolls, rolls_ahead, rolls_passed, tail
 from torchcommodity.nn import PERSISTENCE
-from torchcommodity.opkit import Past
 from torchcommodity.ops import ewm_mean, garch_variance, log_returns
 
 

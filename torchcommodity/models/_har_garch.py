@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from torch_opkit import Past
 from torchcommodity.models._har import HarOutput
 from torchcommodity.models._har_config import ModelConfig
 from torchcommodity.models._har_network import HarNetwork
 from torchcommodity.models._inputs import ModelInputs
-from torchcommodity.opkit import Past
 
 
 @dataclass(frozen=True)

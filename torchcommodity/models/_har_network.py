@@ -8,10 +8,10 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor, nn
 
+from torch_opkit import Past
 from torchcommodity.models._har import Har, HarOutput
 from torchcommodity.models._har_config import ModelConfig
 from torchcommodity.models._inputs import ModelInputs
-from torchcommodity.opkit import Past
 
 
 @runtime_checkable

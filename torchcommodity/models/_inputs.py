@@ -9,8 +9,8 @@ from typing import NamedTuple, TypeVar, overload
 import torch
 from torch import Tensor, nn
 
+from torch_opkit import has_float64
 from torchcommodity.models._har_config import HarConfig
-from torchcommodity.opkit import has_float64
 
 Module = TypeVar("Module", bound=nn.Module)
 

@@ -15,12 +15,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from torch_opkit import Past
 from torchcommodity.models._basis import Basis
 from torchcommodity.models._har_config import Frequency, HarConfig
 from torchcommodity.models._momentum import Momentum
 from torchcommodity.models._returns import carry_forward, own_age
 from torchcommodity.models._reversion import Reversion
-from torchcommodity.opkit import Past
 from torchcommodity.ops import ewm_mean
 
 LIMIT = 0.5  # of sigma: an expectation beyond it says more of the fit than of the price

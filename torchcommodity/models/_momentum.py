@@ -13,9 +13,9 @@ from functools import reduce
 import torch
 from torch import Tensor, nn
 
+from torch_opkit import Past
 from torchcommodity.models._har_config import HarConfig
 from torchcommodity.models._returns import carry_forward
-from torchcommodity.opkit import Past
 from torchcommodity.ops import ewm_mean
 
 HALFLIVES = (6, 24, 60)  # months

@@ -11,8 +11,8 @@ from math import log
 import torch
 from torch import Tensor
 
+from torch_opkit import Past
 from torchcommodity.data import usable_ranges
-from torchcommodity.opkit import Past
 from torchcommodity.ops import ewm_mean
 
 MIN_RANGES = 60  # usable ranges of a symbol before the first one counts: a quarter, from which kappa is known

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, get_args
 import torch
 from torch import nn
 
+from torch_opkit.arguments import check_integer, current_operation
 from torchcommodity._choices import ModelName
 from torchcommodity.models._config_fields import config_from_dict
 from torchcommodity.models._garch_lstm import GarchLstm, GarchLstmConfig
@@ -28,7 +29,6 @@ from torchcommodity.models._har_orthogonal_lstm import HarOrthogonalLstm, HarOrt
 from torchcommodity.models._har_regime import HarRegime, HarRegimeConfig
 from torchcommodity.models._har_tcn import HarTcn, HarTcnConfig
 from torchcommodity.models._window_network import NetworkConfig, Windowed, import_network, windowed
-from torchcommodity.opkit.arguments import check_integer, current_operation
 
 
 class ModelEntry(NamedTuple):

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from torchcommodity.opkit import Past
+from torch_opkit import Past
 from torchcommodity.ops import linear_recurrence
 
 

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from torch_opkit import Past
 from torchcommodity.models._har_config import Frequency
 from torchcommodity.models._returns import carry_forward
-from torchcommodity.opkit import Past
 from torchcommodity.ops import ewm_mean
 
 

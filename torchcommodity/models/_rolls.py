@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from torchcommodity.opkit import Past, widest, widest_dtype
+from torch_opkit import Past, widest, widest_dtype
 from torchcommodity.ops import linear_recurrence
 
 MONTHS = 12

@@ -22,6 +22,7 @@ import torch
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
+from torch_opkit import Past
 from torchcommodity.models._config_fields import Bounds, config_from_dict
 from torchcommodity.models._har import HarOutput
 from torchcommodity.models._har_config import ModelConfig
@@ -29,7 +30,6 @@ from torchcommodity.models._har_network import HarNetwork
 from torchcommodity.models._inputs import ModelInputs
 from torchcommodity.models._price_scale import scale_inputs
 from torchcommodity.models._returns import carry_forward
-from torchcommodity.opkit import Past
 
 WindowInputs = Literal["prices", "returns", "log prices"]
 NetworkOutput = Literal["quantiles", "point", "scale"]

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.types import Device
 
-from torchcommodity.opkit.arguments import check_integer, check_tensor, raise_invalid
+from torch_opkit.arguments import check_integer, check_tensor, raise_invalid
 
 
 class CrossAssetAttention(nn.Module):

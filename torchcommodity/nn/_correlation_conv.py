@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.types import Device
 
+from torch_opkit.arguments import check_integer, raise_invalid
 from torchcommodity.nn._fused import ConvBN2d
-from torchcommodity.opkit.arguments import check_integer, raise_invalid
 
 
 class CorrelationConv(nn.Module):

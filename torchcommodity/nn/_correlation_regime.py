@@ -7,9 +7,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.parametrize import register_parametrization
 
+from torch_opkit.arguments import check_number, check_panel, raise_invalid
 from torchcommodity.nn._parametrizations import Positive
 from torchcommodity.nn._rolling_correlation import Correlations, RollingCorrelation, check_windows
-from torchcommodity.opkit.arguments import check_number, check_panel, raise_invalid
 from torchcommodity.ops import correlation_regime, linear_recurrence
 
 

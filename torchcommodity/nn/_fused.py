@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.types import Device
 
+from torch_opkit.arguments import check_integer, raise_invalid
 from torchcommodity import ops
-from torchcommodity.opkit.arguments import check_integer, raise_invalid
 from torchcommodity.ops import BatchNormOutput, ConvolutionSize
 
 Convolution = nn.Conv1d | nn.Conv2d

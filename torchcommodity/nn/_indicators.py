@@ -7,8 +7,8 @@ from torch import Tensor, nn
 from torch.nn.utils.parametrize import register_parametrization
 from torch.types import Device
 
+from torch_opkit.arguments import check_integer, check_panel, raise_invalid
 from torchcommodity.nn._parametrizations import Positive
-from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
 from torchcommodity.ops import indicators
 
 AVERAGES = ("rsi", "fast", "slow", "signal")

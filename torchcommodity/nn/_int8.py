@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from torchcommodity.opkit.arguments import raise_invalid
+from torch_opkit.arguments import raise_invalid
 
 
 class Int8(nn.Module):

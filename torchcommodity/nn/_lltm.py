@@ -4,6 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.types import Device
 
+from torch_opkit.arguments import check_integer
 from torchcommodity import ops
 from torchcommodity.nn._recurrence import (
     RecurrenceState,
@@ -17,7 +18,6 @@ from torchcommodity.nn._recurrence import (
     update,
     zero_state,
 )
-from torchcommodity.opkit.arguments import check_integer
 
 
 class LLTM(nn.Module):

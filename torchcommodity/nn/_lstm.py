@@ -5,6 +5,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.types import Device
 
+from torch_opkit.arguments import check_integer, raise_invalid
 from torchcommodity import ops
 from torchcommodity.nn._recurrence import (
     RecurrenceState,
@@ -18,7 +19,6 @@ from torchcommodity.nn._recurrence import (
     update,
     zero_state,
 )
-from torchcommodity.opkit.arguments import check_integer, raise_invalid
 
 
 class LSTM(nn.Module):

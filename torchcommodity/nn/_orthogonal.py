@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor, nn
 
-from torchcommodity.opkit import has_float64
-from torchcommodity.opkit.arguments import raise_invalid
+from torch_opkit import has_float64
+from torch_opkit.arguments import raise_invalid
 
 
 class Orthogonal(nn.Module):

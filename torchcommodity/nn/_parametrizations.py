@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils import parametrize
 
+from torch_opkit.arguments import raise_invalid
 from torchcommodity.nn._lstm import LSTM
 from torchcommodity.nn._orthogonal import Orthogonal
-from torchcommodity.opkit.arguments import raise_invalid
 
 NOT_AN_LSTM = "lstm must be a torchcommodity.nn.LSTM, which loads the state dict of a torch.nn.LSTM"
 

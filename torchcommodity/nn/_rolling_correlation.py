@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from torch import Tensor, nn
 
-from torchcommodity.opkit.arguments import check_integer, raise_invalid
+from torch_opkit.arguments import check_integer, raise_invalid
 from torchcommodity.ops import correlation_regime, log_returns, rolling_correlation
 
 

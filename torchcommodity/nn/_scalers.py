@@ -8,8 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from torchcommodity.opkit import widest
-from torchcommodity.opkit.arguments import check_panel, raise_invalid
+from torch_opkit import widest
+from torch_opkit.arguments import check_panel, raise_invalid
 
 Self = TypeVar("Self", bound="Scaler")  # typing.Self is in Python from 3.11 on
 

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.types import Device
 
+from torch_opkit.arguments import check_integer, raise_invalid
 from torchcommodity.nn._fused import ConvBN1d
-from torchcommodity.opkit.arguments import check_integer, raise_invalid
 
 
 class TCN(nn.Module):

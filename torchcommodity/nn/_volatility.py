@@ -8,8 +8,8 @@ from torch.nn import functional as F
 from torch.nn.utils.parametrize import register_parametrization
 from torch.types import Device
 
+from torch_opkit.arguments import check_integer, check_panel, raise_invalid
 from torchcommodity.nn._parametrizations import Interval, Positive
-from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
 from torchcommodity.ops import ewm_mean, garch_variance
 
 PERSISTENCE = 0.9995  # upper bound of alpha + beta: the half-life of a shock is at most 1400 rows

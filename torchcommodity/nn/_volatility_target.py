@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from torchcommodity.opkit.arguments import raise_invalid
+from torch_opkit.arguments import raise_invalid
 
 
 class VolatilityTarget(nn.Module):

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from torchcommodity.opkit import load_native_library
+from torch_opkit import load_native_library
 
 NATIVE = load_native_library(Path(__file__).parent.parent)  # first: it defines the schemas of the operators below
 

@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Past, live
-from torchcommodity.opkit.arguments import check_panel
+from torch_opkit import Past, live
+from torch_opkit.arguments import check_panel
 from torchcommodity.ops._scan.linear_recurrence import carried_recurrence
 
 

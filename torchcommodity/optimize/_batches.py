@@ -8,11 +8,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
+from torch_opkit.arguments import current_operation, raise_invalid
 from torchcommodity.data import Window, targets
 from torchcommodity.forecast import Forecaster
 from torchcommodity.losses import pinball
 from torchcommodity.models import HarNetwork, positive_prices
-from torchcommodity.opkit.arguments import current_operation, raise_invalid
 from torchcommodity.optimize._module import Loss, call_loss, call_model, check_scalar, is_sequence
 from torchcommodity.training import ModelInputs, to_device
 

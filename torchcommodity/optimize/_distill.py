@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils._pytree import tree_map
 
+from torch_opkit.arguments import check_number, operation, raise_invalid
 from torchcommodity.forecast import Forecaster
 from torchcommodity.losses import distillation_loss
-from torchcommodity.opkit.arguments import check_number, operation, raise_invalid
 from torchcommodity.optimize._batches import check_loss, raise_empty, root_of_horizons, split_batch, training_batches
 from torchcommodity.optimize._module import (
     call_model,

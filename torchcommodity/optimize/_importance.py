@@ -7,9 +7,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from torch_opkit.arguments import check_integer, check_number, current_operation, operation, raise_invalid
 from torchcommodity.forecast import Forecaster
 from torchcommodity.models import InputSelection
-from torchcommodity.opkit.arguments import check_integer, check_number, current_operation, operation, raise_invalid
 from torchcommodity.optimize._batches import batch_loss, batches_and_loss, split_batch
 from torchcommodity.optimize._module import Loss, copy_module, is_sequence, threads_of
 from torchcommodity.training import ModelInputs, check_no_extra_terms, one_thread

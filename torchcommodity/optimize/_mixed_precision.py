@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 from torch.utils._pytree import tree_map
 
-from torchcommodity.opkit.arguments import operation, raise_invalid
+from torch_opkit.arguments import operation, raise_invalid
 from torchcommodity.optimize._module import Model, copy_module, econometric_parts, with_module
 from torchcommodity.optimize._weights import copy_without_masks
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from torch_opkit.arguments import operation
 from torchcommodity.forecast import Forecaster
-from torchcommodity.opkit.arguments import operation
 from torchcommodity.optimize._module import econometric_parts, module_of
 
 

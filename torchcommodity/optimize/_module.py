@@ -15,9 +15,9 @@ from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
 from torch.nn.utils import parametrize
 from torch.nn.utils.rnn import PackedSequence
 
+from torch_opkit.arguments import current_operation, raise_invalid
 from torchcommodity.forecast import Forecaster
 from torchcommodity.models import Har, HarNetwork
-from torchcommodity.opkit.arguments import current_operation, raise_invalid
 from torchcommodity.training import one_thread
 
 Model = TypeVar("Model", bound=nn.Module | Forecaster)

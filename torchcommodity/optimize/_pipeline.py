@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from torch_opkit.arguments import operation, raise_invalid
 from torchcommodity.forecast import Forecaster
 from torchcommodity.models import HarGarchConfig, HarNetwork, InputSelection, build_model
-from torchcommodity.opkit.arguments import operation, raise_invalid
 from torchcommodity.optimize._batches import BatchInputs, EveryRow
 from torchcommodity.optimize._compile.compile import compile
 from torchcommodity.optimize._distill import distill

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import prune as torch_prune
 
+from torch_opkit.arguments import check_number, operation, raise_invalid
 from torchcommodity.forecast import Forecaster
-from torchcommodity.opkit.arguments import check_number, operation, raise_invalid
 from torchcommodity.optimize._batches import batches_and_loss
 from torchcommodity.optimize._module import Loss, Model, with_module
 from torchcommodity.optimize._table import format_table

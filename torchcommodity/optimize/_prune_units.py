@@ -7,9 +7,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import prune as torch_prune
 
+from torch_opkit.arguments import check_integer, check_number, operation, raise_invalid
 from torchcommodity import nn as own
 from torchcommodity.models import HarNetwork, ModelConfig, WindowNetwork, build_model
-from torchcommodity.opkit.arguments import check_integer, check_number, operation, raise_invalid
 from torchcommodity.optimize._module import Model, call, call_model, restored_mode, with_module
 from torchcommodity.optimize._unit_groups import CONV, UnitGroup, find_unit_groups, remove_units, score_units
 from torchcommodity.optimize._weights import Weight, check_layers, copy_without_masks, in_layers, prunable_weights

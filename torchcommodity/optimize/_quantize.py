@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from torch_opkit.arguments import operation, raise_invalid
 from torchcommodity import nn as layers
 from torchcommodity.forecast import Forecaster
 from torchcommodity.nn import to_int8
-from torchcommodity.opkit.arguments import operation, raise_invalid
 from torchcommodity.optimize._batches import raise_empty, split_inputs
 from torchcommodity.optimize._module import Model, call_model, module_of, restored_mode, with_module
 from torchcommodity.optimize._steps import named_tensors

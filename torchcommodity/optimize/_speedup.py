@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from torchcommodity.opkit.arguments import check_integer
+from torch_opkit.arguments import check_integer
 
 Times = npt.NDArray[np.float64]  # seconds of each call
 

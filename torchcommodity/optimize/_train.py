@@ -8,8 +8,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from torch_opkit.arguments import check_integer, check_number, current_operation, operation, raise_invalid
 from torchcommodity.forecast import Forecaster
-from torchcommodity.opkit.arguments import check_integer, check_number, current_operation, operation, raise_invalid
 from torchcommodity.optimize._batches import batch_loss, check_batches, price_loss, raise_empty, training_batches
 from torchcommodity.optimize._module import (
     Loss,

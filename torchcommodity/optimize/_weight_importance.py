@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from torch_opkit.arguments import current_operation, operation, raise_invalid
 from torchcommodity.forecast import Forecaster
-from torchcommodity.opkit.arguments import current_operation, operation, raise_invalid
 from torchcommodity.optimize._batches import batch_loss, batches_and_loss, raise_empty
 from torchcommodity.optimize._module import Loss, restored_mode
 from torchcommodity.optimize._table import format_table

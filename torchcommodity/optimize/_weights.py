@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize, prune
 
-from torchcommodity.opkit.arguments import current_operation, operation, raise_invalid
+from torch_opkit.arguments import current_operation, operation, raise_invalid
 from torchcommodity.optimize._module import Model, copy_module, econometric_parts, with_module
 
 

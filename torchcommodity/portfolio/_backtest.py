@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torch_opkit.arguments import operation
 from torchcommodity.data import check_not_synthetic, summarize_names, to_panel, walk_forward
 from torchcommodity.forecast import TEST_YEARS
 from torchcommodity.models import PortfolioLstm
-from torchcommodity.opkit.arguments import operation
 from torchcommodity.ops import linear_recurrence
 from torchcommodity.portfolio._baselines import equal_weight, inverse_volatility, minimum_variance, time_series_momentum
 from torchcommodity.portfolio._performance import Performance, as_series, performance

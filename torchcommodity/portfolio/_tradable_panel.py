@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from torch_opkit.arguments import operation
 from torchcommodity.data import check_daily, check_not_synthetic, to_panel
-from torchcommodity.opkit.arguments import operation
 from torchcommodity.training import check_prices, check_returns, roll_adjusted_returns
 
 

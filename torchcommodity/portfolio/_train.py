@@ -8,6 +8,7 @@ from typing import Annotated, Any, NamedTuple
 import torch
 from torch import Tensor
 
+from torch_opkit.arguments import current_operation, operation
 from torchcommodity._extras import extra
 from torchcommodity.losses import net_returns, sharpe_loss
 from torchcommodity.models import (
@@ -18,7 +19,6 @@ from torchcommodity.models import (
     PortfolioLstmConfig,
     check_fields,
 )
-from torchcommodity.opkit.arguments import current_operation, operation
 from torchcommodity.portfolio._performance import as_series, sharpe_ratio
 from torchcommodity.portfolio._sharpe_difference import sharpe_gain
 from torchcommodity.portfolio._tradable_panel import TradablePanel, tradable_panel

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from torch_opkit.arguments import current_operation, operation, raise_invalid
 from torchcommodity._extras import extra
-from torchcommodity.opkit.arguments import current_operation, operation, raise_invalid
 from torchcommodity.risk._series import aligned_series, check_level, check_no_tail, check_signs
 
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from torch_opkit.arguments import operation
 from torchcommodity._extras import extra
 from torchcommodity.data import Horizon, horizon_index, row_calendar
 from torchcommodity.losses import pinball
-from torchcommodity.opkit.arguments import operation
 from torchcommodity.risk._evaluated_forecasts import EvaluatedForecasts, has_outcome, independent_rows, model_of
 from torchcommodity.risk._forecast_risk import log_score, probability_integral_transform
 

@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torch_opkit.arguments import current_operation, raise_invalid
 from torchcommodity.data import check_not_synthetic
-from torchcommodity.opkit.arguments import current_operation, raise_invalid
 
 Dates = np.ndarray[Any, np.dtype[np.datetime64]]
 

@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from torchcommodity.opkit.arguments import current_operation, operation, raise_invalid
+from torch_opkit.arguments import current_operation, operation, raise_invalid
 from torchcommodity.risk._quantile_curve import (
     Levels,
     cdf,

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from torch_opkit.arguments import check_integer, current_operation, operation, raise_invalid
 from torchcommodity._extras import extra
-from torchcommodity.opkit.arguments import check_integer, current_operation, operation, raise_invalid
 
 if TYPE_CHECKING:
     import pandas as pd

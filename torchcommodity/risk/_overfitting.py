@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from torch_opkit.arguments import check_integer, raise_invalid
 from torchcommodity._extras import extra
-from torchcommodity.opkit.arguments import check_integer, raise_invalid
 from torchcommodity.risk._series import Series
 
 

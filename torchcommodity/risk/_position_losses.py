@@ -5,7 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit.arguments import operation
+from torch_opkit.arguments import operation
 from torchcommodity.risk._forecast_risk import forecast_expected_shortfall, forecast_value_at_risk
 from torchcommodity.risk._quantile_curve import Levels, check_quantiles, negate_quantiles, quantile_at
 

@@ -17,7 +17,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit.arguments import check_tensor, current_operation, raise_invalid
+from torch_opkit.arguments import check_tensor, current_operation, raise_invalid
 
 Levels = Sequence[float]
 

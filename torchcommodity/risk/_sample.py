@@ -5,8 +5,8 @@ from numbers import Real
 import torch
 from torch import Tensor
 
+from torch_opkit.arguments import check_tensor, raise_invalid
 from torchcommodity.losses import cvar_loss
-from torchcommodity.opkit.arguments import check_tensor, raise_invalid
 from torchcommodity.risk._series import check_no_tail
 
 

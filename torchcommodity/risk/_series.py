@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torchcommodity.opkit.arguments import current_operation, raise_invalid
+from torch_opkit.arguments import current_operation, raise_invalid
 
 FEW_ROWS = 20  # below which any share of exceedances may be chance
 Series = np.ndarray[Any, np.dtype[np.float64]]

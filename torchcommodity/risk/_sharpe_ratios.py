@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from torch_opkit.arguments import check_integer, check_number, current_operation, operation, raise_invalid
 from torchcommodity._extras import extra
-from torchcommodity.opkit.arguments import check_integer, check_number, current_operation, operation, raise_invalid
 from torchcommodity.risk._series import aligned_series
 
 DAYS_PER_YEAR = 252

@@ -7,7 +7,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from torchcommodity.opkit.arguments import check_integer, check_tensor, operation, raise_invalid
+from torch_opkit.arguments import check_integer, check_tensor, operation, raise_invalid
 from torchcommodity.risk._series import Series, aligned_series, check_level, check_no_tail, check_signs
 
 CHUNK = 500  # replications simulated at a time

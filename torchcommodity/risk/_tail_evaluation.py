@@ -7,7 +7,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit.arguments import operation, raise_invalid
+from torch_opkit.arguments import operation, raise_invalid
 from torchcommodity.risk._coverage_tests import christoffersen_test, kupiec_test
 from torchcommodity.risk._evaluated_forecasts import (
     EvaluatedForecasts,

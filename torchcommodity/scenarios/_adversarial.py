@@ -10,9 +10,9 @@ from typing import Annotated
 import torch
 from torch import Tensor, nn
 
+from torch_opkit.arguments import check_tensor, raise_invalid
 from torchcommodity._extras import extra
 from torchcommodity.models import Bounds, NonNegativeFloat, ScenarioCritic, ScenarioGenerator, check_fields
-from torchcommodity.opkit.arguments import check_tensor, raise_invalid
 from torchcommodity.training import Device, Progress, fabric_device
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from torch import Tensor
 
+from torch_opkit.arguments import operation
 from torchcommodity.data import calendar_years, check_daily, check_not_synthetic, to_panel
-from torchcommodity.opkit.arguments import operation
 from torchcommodity.scenarios._bootstrap import stationary_bootstrap
 from torchcommodity.scenarios._fit import ScenarioFitConfig, fit_scenarios
 from torchcommodity.scenarios._model import ScenarioModel

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from torch_opkit.arguments import current_operation, operation
 from torchcommodity.models import Har, own_rows, scale_inputs
-from torchcommodity.opkit.arguments import current_operation, operation
 from torchcommodity.ops import dcc_correlation, dcc_fit, garch_variance
 from torchcommodity.scenarios._bootstrap import resampled_rows
 from torchcommodity.scenarios._margins import match_margins

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from torch_opkit.arguments import operation
 from torchcommodity.data import check_daily, check_not_synthetic, to_panel
 from torchcommodity.models import ScenarioCritic, ScenarioGanConfig, ScenarioGenerator, check_fields
-from torchcommodity.opkit.arguments import operation
 from torchcommodity.scenarios._adversarial import AdversarialConfig, train_adversarially
 from torchcommodity.scenarios._model import ScenarioModel, ScenarioRecord
 from torchcommodity.scenarios._moments import initialize_by_moments

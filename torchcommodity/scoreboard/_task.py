@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torch_opkit.arguments import operation
 from torchcommodity._choices import TrackName
 from torchcommodity.data import (
     Panel,
@@ -23,7 +24,6 @@ from torchcommodity.data import (
 )
 from torchcommodity.forecast import TEST_YEARS, signed_columns
 from torchcommodity.models import positive_prices
-from torchcommodity.opkit.arguments import operation
 from torchcommodity.training import FitConfig, min_fit_rows, price_scale
 
 if TYPE_CHECKING:

@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
+from torch_opkit import Past
 from torchcommodity.models import Basis, ModelInputs
-from torchcommodity.opkit import Past
 
 BASIS_PRIOR = 6.0  # F at which half of the fitted reversion is expected
 

@@ -6,6 +6,7 @@ from functools import partial
 from numbers import Real
 from typing import Annotated, Any
 
+from torch_opkit.arguments import current_operation
 from torchcommodity._choices import DEFAULT_MODEL
 from torchcommodity.data import Horizon, Panel, horizon_rows, row_calendar
 from torchcommodity.models import (
@@ -18,7 +19,6 @@ from torchcommodity.models import (
     model_name,
     to_model_config,
 )
-from torchcommodity.opkit.arguments import current_operation
 from torchcommodity.training._device import Device
 from torchcommodity.training._runtime import MatmulPrecision, Precision
 
@@ -121,7 +121,7 @@ def check_config(
     Example:
         >>> from torchcommodity import data
         >>> from torchcommodity.models import HarLstmConfig
-        >>> from torchcommodity.opkit.arguments import operation
+        >>> from torch_opkit.arguments import operation
         >>> with operation("fit"):
         ...     check_config(HarLstmConfig(), data.embedded())
         Traceback (most recent call last):

@@ -7,9 +7,9 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
+from torch_opkit.arguments import current_operation
 from torchcommodity.data import Panel, summarize_names
 from torchcommodity.models import HarConfig
-from torchcommodity.opkit.arguments import current_operation
 from torchcommodity.training._config import FitConfig
 
 

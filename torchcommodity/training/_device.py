@@ -4,8 +4,8 @@ from typing import Annotated
 
 import torch
 
+from torch_opkit.arguments import check_number, current_operation, operation
 from torchcommodity._choices import DEVICE
-from torchcommodity.opkit.arguments import check_number, current_operation, operation
 
 
 class DeviceName:

@@ -8,6 +8,7 @@ from typing import NamedTuple, cast
 import torch
 from torch import Tensor
 
+from torch_opkit.arguments import operation
 from torchcommodity.models import (
     Har,
     HarConfig,
@@ -24,7 +25,6 @@ from torchcommodity.models import (
     scale_inputs,
     to_device,
 )
-from torchcommodity.opkit.arguments import operation
 from torchcommodity.training._calibration import calibrate
 from torchcommodity.training._config import FitConfig
 from torchcommodity.training._covariates import without_extra_terms

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from torch_opkit.arguments import current_operation, operation
 from torchcommodity.data import (
     MIN_CHANGES,
     Frequency,
@@ -16,7 +17,6 @@ from torchcommodity.data import (
     to_panel,
 )
 from torchcommodity.models import HarConfig, fit_price_scale
-from torchcommodity.opkit.arguments import current_operation, operation
 from torchcommodity.training._config import FitConfig
 
 HINT = "select others with prices[list(training.usable_symbols(prices))], --symbols or fit and forecast --drop-unusable"

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from torch_opkit import Past
 from torchcommodity.models import Location, ModelInputs, known_log_prices, seasonal_waves
-from torchcommodity.opkit import Past
 from torchcommodity.ops import ewm_mean
 from torchcommodity.training._basis import fit_basis
 from torchcommodity.training._momentum import fit_momentum

@@ -11,7 +11,7 @@ import torch
 from threadpoolctl import threadpool_limits
 from torch import nn
 
-from torchcommodity.opkit.arguments import current_operation
+from torch_opkit.arguments import current_operation
 from torchcommodity.training._device import resolve_device
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import torch
 from torch import Tensor, nn
 
+from torch_opkit.arguments import current_operation, operation
 from torchcommodity.models import HarConfig, HarNetwork, ModelInputs, WindowNetwork
-from torchcommodity.opkit.arguments import current_operation, operation
 from torchcommodity.training._batches import TrainingBatch, make_loader, make_splits, plan_epoch, slice_rows
 from torchcommodity.training._calibration import calibrate
 from torchcommodity.training._checkpoint import Checkpoint, training_fingerprint

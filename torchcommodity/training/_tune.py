@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import Tensor
 
+from torch_opkit.arguments import operation
 from torchcommodity.data import Panel, check_not_synthetic, signed_symbols, targets, walk_forward
 from torchcommodity.losses import pinball
 from torchcommodity.models import HarGarchConfig, HarNetwork, build_model, model_name, positive_prices
-from torchcommodity.opkit.arguments import operation
 from torchcommodity.training._config import FitConfig, check_config
 from torchcommodity.training._covariates import check_no_extra_terms
 from torchcommodity.training._executors import LOCAL, Executor

@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 from torch.distributions import Distribution
 
+from torch_opkit.arguments import current_operation
 from torchcommodity.data import targets
 from torchcommodity.losses import pinball
 from torchcommodity.models import HarNetwork, HarOutput, ModelInputs, WindowNetwork, model_name, scale_inputs, to_device
-from torchcommodity.opkit.arguments import current_operation
 from torchcommodity.training._calibration import calibrate, own_quantiles
 from torchcommodity.training._checkpoint import Checkpoint, training_fingerprint
 from torchcommodity.training._config import TrainConfig

@@ -13,13 +13,14 @@ os.environ["TORCHCOMMODITY_NATIVE"] = "0"
 
 import torch
 
-from torchcommodity import opkit, ops
-from torchcommodity.opkit import CHECKS
-from torchcommodity.opkit._contract.case import Case, SkipCheck, Tensors
-from torchcommodity.opkit._contract.checks import run_check
-from torchcommodity.opkit._contract.compare import assert_bitwise_equal, assert_close
-from torchcommodity.opkit._contract.resize import resize
-from torchcommodity.opkit._contract.runner import build_cases
+import torch_opkit as opkit
+from torch_opkit import CHECKS
+from torch_opkit._contract.case import Case, SkipCheck, Tensors
+from torch_opkit._contract.checks import run_check
+from torch_opkit._contract.compare import assert_bitwise_equal, assert_close
+from torch_opkit._contract.resize import resize
+from torch_opkit._contract.runner import build_cases
+from torchcommodity import ops
 
 # no gradcheck: the formulas are those of the CPU, where it runs; here the gradients are compared with the references'
 CHECK_NAMES = [

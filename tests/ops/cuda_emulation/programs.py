@@ -9,8 +9,8 @@ os.environ["TORCHCOMMODITY_NATIVE"] = "0"
 import torch
 from torch import Tensor
 
+from torch_opkit._contract.compare import assert_close
 from torchcommodity import ops
-from torchcommodity.opkit._contract.compare import assert_close
 from torchcommodity.ops._series.interpret import interpret
 from torchcommodity.ops._series.series_program import series_program
 from torchcommodity.ops._series.series_program_backward import series_program_backward

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from torchcommodity import opkit
+import torch_opkit as opkit
 from torchcommodity.ops import indicators, series
 from torchcommodity.ops.series import Period, change, count, ema, lag, positive_part, previous, recur, sma, std, where
 

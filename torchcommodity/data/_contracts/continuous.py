@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 import torch
 
+from torch_opkit import MetadataTensor
 from torchcommodity._choices import Adjustment
 from torchcommodity.data._contracts.contract_table import ContractTable
 from torchcommodity.data._core.contracts import MONTHS, business_calendar, get_contract
@@ -14,7 +15,6 @@ from torchcommodity.data._core.errors import DataError, Finding, condense, make_
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.prices import Array, Dates, Months
 from torchcommodity.data._quality.inspect import inspect
-from torchcommodity.opkit import MetadataTensor
 
 Trigger = Literal["expiry", "volume", "open-interest"]
 EXPECTED = "expiry, 5d (days before expiry), volume, open-interest, months=HKNUZ, or several separated by commas"

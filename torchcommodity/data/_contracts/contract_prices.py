@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from typing_extensions import Unpack
 
+from torch_opkit import MetadataTensor
 from torchcommodity._choices import Adjustment
 from torchcommodity.data._contracts.continuous import RollRule, continuous_panel
 from torchcommodity.data._contracts.contract_table import (
@@ -31,7 +32,6 @@ from torchcommodity.data._sources.headers import symbol_of_file
 from torchcommodity.data._sources.read_arguments import ReadOptions, TableArguments, unpack_keywords
 from torchcommodity.data._sources.tables.open_table import open_table
 from torchcommodity.data._sources.tables.table import Column, Table
-from torchcommodity.opkit import MetadataTensor
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from torch_opkit.arguments import current_operation
 from torchcommodity.data._core.calendar import (
     Frequency,
     frequency_problem,
@@ -13,7 +14,6 @@ from torchcommodity.data._core.calendar import (
 )
 from torchcommodity.data._core.errors import DataError
 from torchcommodity.data._core.prices import Dates
-from torchcommodity.opkit.arguments import current_operation
 
 DateLike = Any  # anything np.datetime64(..., "D") accepts: "2020-04-20", datetime.date, np.datetime64
 PERIODS: dict[Frequency, str] = {"daily": "tomorrow", "weekly": "end of the week", "monthly": "end of the month"}

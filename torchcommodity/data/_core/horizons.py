@@ -70,7 +70,7 @@ def horizon_index(horizon: Horizon, horizons: Sequence[int], calendar: RowCalend
     try:
         return horizons.index(*horizon_rows(horizon, calendar))
     except (TypeError, ValueError):
-        from torchcommodity.opkit.arguments import current_operation  # imports torch, which a front of a server lacks
+        from torch_opkit.arguments import current_operation  # imports torch, which a front of a server lacks
 
         choices = ", ".join(f"{rows} ({horizon_code(rows, calendar)})" for rows in horizons)
         raise ValueError(f"{current_operation()}: horizon must be one of {choices}; got {horizon!r}") from None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from torch_opkit import MetadataTensor
 from torchcommodity.data._core.calendar import Frequency, infer_frequency, trading_calendar
 from torchcommodity.data._core.curve import Curve, check_curve, check_curve_of, check_same_series, check_spot_curve
 from torchcommodity.data._core.date_checks import DateLike, to_day
@@ -28,7 +29,6 @@ from torchcommodity.data._core.panel_fields import (
 from torchcommodity.data._core.prices import Months
 from torchcommodity.data._core.provenance import Provenance, SyntheticTensor, check_names, check_several, is_synthetic
 from torchcommodity.data._core.rolls import check_deliveries, column_roll_months, move_to_prices
-from torchcommodity.opkit import MetadataTensor
 
 if TYPE_CHECKING:
     import pandas as pd

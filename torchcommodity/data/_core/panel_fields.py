@@ -7,12 +7,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torch_opkit import MetadataTensor
 from torchcommodity._extras import extra
 from torchcommodity.data._core.contracts import get_contract
 from torchcommodity.data._core.errors import DataError, Finding, make_finding, summarize_names
 from torchcommodity.data._core.prices import Dates, expected_range, overflows
 from torchcommodity.data._core.provenance import SYNTHETIC, Provenance, is_synthetic
-from torchcommodity.opkit import MetadataTensor
 
 if TYPE_CHECKING:
     import pandas as pd

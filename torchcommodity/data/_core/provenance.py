@@ -9,9 +9,9 @@ from typing import Any
 
 import torch
 
+from torch_opkit import MetadataTensor
+from torch_opkit.arguments import current_operation
 from torchcommodity.data._core.errors import DataError, Finding
-from torchcommodity.opkit import MetadataTensor
-from torchcommodity.opkit.arguments import current_operation
 
 SYNTHETIC = "synthetic"
 PREFIX = f"{SYNTHETIC}:"
@@ -102,7 +102,7 @@ def check_not_synthetic(*values: Any) -> None:
     Raises:
         ValueError: one of `values` is synthetic.
 
-    >>> from torchcommodity.opkit.arguments import operation
+    >>> from torch_opkit.arguments import operation
     >>> with operation("fit"):
     ...     check_not_synthetic(SyntheticTensor([0.01]))
     Traceback (most recent call last):

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit.arguments import check_tensor, raise_invalid
+from torch_opkit.arguments import check_tensor, raise_invalid
 
 
 def targets(

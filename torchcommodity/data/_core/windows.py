@@ -10,14 +10,14 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
+from torch_opkit import MetadataTensor
+from torch_opkit.arguments import check_integer, operation, raise_invalid
 from torchcommodity.data._core.calendar import row_calendar
 from torchcommodity.data._core.horizons import Horizon, horizon_rows
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.prices import Dates
 from torchcommodity.data._core.provenance import check_not_synthetic
 from torchcommodity.data._core.targets import target_rows, targets
-from torchcommodity.opkit import MetadataTensor
-from torchcommodity.opkit.arguments import check_integer, operation, raise_invalid
 
 
 class Window(NamedTuple):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from torch_opkit.arguments import current_operation
 from torchcommodity.data._core.calendar import Frequency, infer_frequency
 from torchcommodity.data._core.contracts import find_product
 from torchcommodity.data._core.errors import (
@@ -37,7 +38,6 @@ from torchcommodity.data._quality.prices import (
     signed_findings,
 )
 from torchcommodity.data._quality.training import PriceStatistics, training_findings
-from torchcommodity.opkit.arguments import current_operation
 
 YAHOO = re.compile(r"(?P<root>[A-Z0-9]{1,4})=F")
 OLD = 183  # days from the last price to the day of retrieval

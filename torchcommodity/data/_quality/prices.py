@@ -7,12 +7,12 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from torch_opkit.arguments import current_operation
 from torchcommodity.data._core.calendar import Frequency, frequency_mismatch, latest_date
 from torchcommodity.data._core.errors import Finding, make_finding, summarize_names
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.prices import Array, may_be_negative
 from torchcommodity.data._core.provenance import check_several
-from torchcommodity.opkit.arguments import current_operation
 
 SIGNED = "signed prices"  # kind of finding
 RATIO_KINDS = {"nonpositive", "jump", "decimal slip"}  # rules of positive prices

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from typing_extensions import Unpack
 
+from torch_opkit import MetadataTensor
 from torchcommodity.data._core.errors import DataError, Finding, condense, make_finding, summarize_names
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.panel_fields import BAR, range_findings
@@ -23,7 +24,6 @@ from torchcommodity.data._sources.read_arguments import ReadArguments, ReadOptio
 from torchcommodity.data._sources.roles import Reading, assign_roles
 from torchcommodity.data._sources.tables.open_table import open_frame, open_table
 from torchcommodity.data._sources.tables.table import Origin, Records, Table, fixed_point
-from torchcommodity.opkit import MetadataTensor
 
 CLOCK = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])(:[0-5][0-9])?")
 TEXT_FILES = ("CSV",)  # kinds of tables in which every number is text

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import torch
 
+from torch_opkit import MetadataTensor
 from torchcommodity._extras import extra
 from torchcommodity.data._core.calendar import month_end
 from torchcommodity.data._core.contracts import get_contract
@@ -22,7 +23,6 @@ from torchcommodity.data._core.errors import DataError, make_finding, summarize_
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.provenance import Provenance, check_several
 from torchcommodity.data._quality.inspect import inspect
-from torchcommodity.opkit import MetadataTensor
 
 if TYPE_CHECKING:
     import pandas as pd

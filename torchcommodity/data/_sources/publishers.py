@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 import torch
 
+from torch_opkit import MetadataTensor
 from torchcommodity.data._core.curve import Curve
 from torchcommodity.data._core.date_checks import DateLike, to_day
 from torchcommodity.data._core.errors import DataError, condense, make_finding
@@ -26,7 +27,6 @@ from torchcommodity.data._sources.read_arguments import ReadOptions
 from torchcommodity.data._sources.roles import assign_roles
 from torchcommodity.data._sources.tables.delimited import read_delimited
 from torchcommodity.data._sources.tables.table import Origin
-from torchcommodity.opkit import MetadataTensor
 
 
 def base_address(address: str | None, variable: str, default: str) -> str:

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from torch_opkit import MetadataTensor
 from torchcommodity._extras import extra
 from torchcommodity.data._core.errors import DataError, Finding, summarize_names
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.provenance import Provenance
 from torchcommodity.data._store.rows import append
-from torchcommodity.opkit import MetadataTensor
 
 if TYPE_CHECKING:
     import duckdb

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import torch
 
+from torch_opkit import MetadataTensor
 from torchcommodity._extras import extra
 from torchcommodity.data._core.errors import DataError, Finding
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.prices import Array
 from torchcommodity.data._core.provenance import Provenance
-from torchcommodity.opkit import MetadataTensor
 
 if TYPE_CHECKING:
     import duckdb

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from torch_opkit import MetadataTensor
 from torchcommodity.data._core.errors import DataError, condense, summarize_names
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.prices import Array
@@ -18,7 +19,6 @@ from torchcommodity.data._sources.locations import Http
 from torchcommodity.data._sources.publishers import eia, fred, is_eia, is_fred
 from torchcommodity.data._store.rows import Vintage
 from torchcommodity.data._store.store import Store
-from torchcommodity.opkit import MetadataTensor
 
 
 class Part(NamedTuple):

@@ -10,12 +10,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from torch_opkit import native_libraries
 from torchcommodity import ops
 from torchcommodity.export._checksum import append_zip_checksum
 from torchcommodity.export._compatibility import CPU, check_compiled_for, move
 from torchcommodity.export._formats import pt2
 from torchcommodity.export._metadata import Metadata
-from torchcommodity.opkit import native_libraries
 
 SETTINGS = {
     "aot_inductor.precompile_headers": False,  # pays off for many graphs: one export spends half of its time on them

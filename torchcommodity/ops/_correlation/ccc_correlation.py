@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Past, live, widest
-from torchcommodity.opkit.arguments import check_integer, check_panel
+from torch_opkit import Past, live, widest
+from torch_opkit.arguments import check_integer, check_panel
 
 
 def _update(past: Past, z: Tensor, min_periods: int = 1) -> Tensor:

@@ -4,8 +4,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from torchcommodity.opkit import Bad, Cases, Golden, Op, Past, Sample, live
-from torchcommodity.opkit.arguments import check_panel, check_values, raise_invalid
+from torch_opkit import Bad, Cases, Golden, Op, Past, Sample, live
+from torch_opkit.arguments import check_panel, check_values, raise_invalid
 from torchcommodity.ops._correlation.dcc_correlation_backward import example_parameters, split_gradients
 from torchcommodity.ops._correlation.dcc_correlation_backward import operator as backward
 from torchcommodity.ops._correlation.sweep import regress, sweep, symmetric
@@ -218,4 +218,6 @@ def _cases() -> Cases:
     )
 
 
-operator = Op("dcc_correlation", reference=_reference, fake=_fake, backward=_backward, cases=_cases, time=(-2, -3))
+operator = Op(
+    "commodity::dcc_correlation", reference=_reference, fake=_fake, backward=_backward, cases=_cases, time=(-2, -3)
+)

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Cases, Op, Sample, vjp
+from torch_opkit import Cases, Op, Sample, vjp
 from torchcommodity.ops._correlation.sweep import regress, symmetric
 
 
@@ -83,4 +83,6 @@ def _cases() -> Cases:
     return Cases(function=_function, samples=(Sample(grad, gaps, weights, target, q),))
 
 
-operator = Op("dcc_correlation_backward", reference=_reference, fake=_fake, backward=_backward, cases=_cases, time=None)
+operator = Op(
+    "commodity::dcc_correlation_backward", reference=_reference, fake=_fake, backward=_backward, cases=_cases, time=None
+)

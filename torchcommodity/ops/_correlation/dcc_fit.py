@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit.arguments import check_panel, raise_invalid
+from torch_opkit.arguments import check_panel, raise_invalid
 from torchcommodity.ops._correlation.dcc_score import operator as dcc_score
 from torchcommodity.ops._volatility import bounded_newton
 from torchcommodity.ops._volatility.estimation_device import of_all_problems, to_float64, to_panel

@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Cases, Op, Sample
+from torch_opkit import Cases, Op, Sample
 from torchcommodity.ops._correlation.dcc_correlation import normalize_covariance
 from torchcommodity.ops._correlation.dcc_correlation_backward import example_parameters
 from torchcommodity.ops._correlation.sweep import regress, sweep, symmetric
@@ -84,4 +84,4 @@ def _cases() -> Cases:
     )
 
 
-operator = Op("dcc_score", reference=_reference, fake=_fake, cases=_cases, time=None)
+operator = Op("commodity::dcc_score", reference=_reference, fake=_fake, cases=_cases, time=None)

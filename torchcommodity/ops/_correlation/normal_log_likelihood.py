@@ -5,8 +5,8 @@ import math
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
-from torchcommodity.opkit.arguments import raise_invalid
+from torch_opkit import Bad, Cases, Golden, Op, Sample
+from torch_opkit.arguments import raise_invalid
 from torchcommodity.ops._correlation.dcc_correlation import Parameter, dcc_correlation
 from torchcommodity.ops._correlation.sweep import sweep, symmetric
 from torchcommodity.ops._volatility.parameters import float64_constant
@@ -154,4 +154,6 @@ def _cases() -> Cases:
     )
 
 
-operator = Op("normal_log_likelihood", reference=_reference, fake=_fake, backward=_backward, cases=_cases, time=None)
+operator = Op(
+    "commodity::normal_log_likelihood", reference=_reference, fake=_fake, backward=_backward, cases=_cases, time=None
+)

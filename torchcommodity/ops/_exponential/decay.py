@@ -6,8 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Past, widest_dtype
-from torchcommodity.opkit.arguments import check_integer, check_panel, check_values, raise_invalid
+from torch_opkit import Past, widest_dtype
+from torch_opkit.arguments import check_integer, check_panel, check_values, raise_invalid
 
 Decay = float | Tensor | None
 

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Past, widest
+from torch_opkit import Past, widest
 
 STATE = 8  # tensors that a row needs of the rows before, see `_rows`
 

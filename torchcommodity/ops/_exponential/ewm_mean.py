@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import HALF_DTYPES, Bad, Cases, Golden, Op, Past, Sample, has_kernel, live, widest_dtype
+from torch_opkit import HALF_DTYPES, Bad, Cases, Golden, Op, Past, Sample, has_kernel, live, widest_dtype
 from torchcommodity.ops._exponential import ewm_mean_backward
 from torchcommodity.ops._exponential.decay import Decay, check_decay, live_decay
 from torchcommodity.ops._scan.linear_recurrence import operator as linear_recurrence
@@ -213,7 +213,7 @@ def _cases() -> Cases:
 
 
 operator = Op(
-    "ewm_mean",
+    "commodity::ewm_mean",
     reference=_reference,
     backward=_backward,
     decomposition=_decomposition,

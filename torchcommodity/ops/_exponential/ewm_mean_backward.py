@@ -5,8 +5,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Bad, Cases, Golden, Op, Past, Sample
-from torchcommodity.opkit.arguments import check_panel, raise_invalid
+from torch_opkit import Bad, Cases, Golden, Op, Past, Sample
+from torch_opkit.arguments import check_panel, raise_invalid
 from torchcommodity.ops._scan.linear_recurrence import carried_recurrence
 from torchcommodity.ops._scan.linear_recurrence_backward import operator as linear_recurrence_backward
 
@@ -173,7 +173,7 @@ def _cases() -> Cases:
 
 
 operator = Op(
-    "ewm_mean_backward",
+    "commodity::ewm_mean_backward",
     reference=_reference,
     backward=_backward,
     cases=_cases,

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Past, has_float64, live
+from torch_opkit import Past, has_float64, live
 from torchcommodity.ops._exponential.decay import Decay, check_decay, live_decay
 from torchcommodity.ops._exponential.ewm_covariance_float32 import ewm_covariance_float32
 from torchcommodity.ops._exponential.ewm_mean import ewm_mean_step

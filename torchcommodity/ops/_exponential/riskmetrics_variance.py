@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Past, live
-from torchcommodity.opkit.arguments import check_panel, raise_invalid
+from torch_opkit import Past, live
+from torch_opkit.arguments import check_panel, raise_invalid
 from torchcommodity.ops._exponential.ewm_mean import ewm_mean, update_mean
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit.arguments import raise_invalid
+from torch_opkit.arguments import raise_invalid
 
 
 class BatchNormOutput(NamedTuple):

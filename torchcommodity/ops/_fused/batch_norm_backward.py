@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import HALF_DTYPES, Cases, Op, Sample, vjp
+from torch_opkit import HALF_DTYPES, Cases, Op, Sample, vjp
 from torchcommodity.ops._fused.batch_norm import channelwise, default_scale_and_shift, normalize
 
 Gradients = tuple[Tensor, Tensor, Tensor, Tensor]  # of product, gamma and beta; mask of the valid channels
@@ -145,7 +145,7 @@ def _cases() -> Cases:
 
 
 operator = Op(
-    "batch_norm_backward",
+    "commodity::batch_norm_backward",
     reference=_reference,
     fake=_fake,
     backward=_backward,

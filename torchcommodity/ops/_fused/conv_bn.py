@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from torchcommodity.opkit import Bad, Cases, Op, Sample
+from torch_opkit import Bad, Cases, Op, Sample
 from torchcommodity.ops._fused.batch_norm import (
     BatchNormOutput,
     check_count,
@@ -236,7 +236,7 @@ def _cases() -> Cases:
 
 
 operator = Op(
-    "conv_bn",
+    "commodity::conv_bn",
     reference=_reference,
     fake=_fake,
     backward=_backward,

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from torchcommodity.opkit.arguments import check_integer, raise_invalid
+from torch_opkit.arguments import check_integer, raise_invalid
 
 ConvolutionSize = int | Sequence[int]  # one for all axes, or one per axis
 Settings = tuple[list[int], list[int], list[int], int]  # stride, padding before and after each axis, dilation, groups

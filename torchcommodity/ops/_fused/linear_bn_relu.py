@@ -4,8 +4,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from torchcommodity.opkit import Bad, Cases, Op, Sample
-from torchcommodity.opkit.arguments import raise_invalid
+from torch_opkit import Bad, Cases, Op, Sample
+from torch_opkit.arguments import raise_invalid
 from torchcommodity.ops._fused.batch_norm import (
     BatchNormOutput,
     check_count,
@@ -173,7 +173,7 @@ def _cases() -> Cases:
 
 
 operator = Op(
-    "linear_bn_relu",
+    "commodity::linear_bn_relu",
     reference=_reference,
     fake=_fake,
     backward=_backward,

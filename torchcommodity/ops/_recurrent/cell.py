@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Cases, Op, Sample
+from torch_opkit import Cases, Op, Sample
 from torchcommodity.ops._recurrent import sequence
 from torchcommodity.ops._recurrent.sequence import CellState, CellStep, CellStepBackward
 
@@ -30,7 +30,15 @@ def make_operator(
         d_gates, d_h, d_c = backward_operator(grad_h, grad_c, gates, missing, c)
         return d_gates, None, d_h, d_c
 
-    return Op(name, reference=reference, fake=fake, backward=backward, cases=cases, time=None, mask_nan_grad=False)
+    return Op(
+        f"commodity::{name}",
+        reference=reference,
+        fake=fake,
+        backward=backward,
+        cases=cases,
+        time=None,
+        mask_nan_grad=False,
+    )
 
 
 def make_backward_operator(name: str, gates: int, step: CellStep, step_backward: CellStepBackward) -> Op:
@@ -53,7 +61,7 @@ def make_backward_operator(name: str, gates: int, step: CellStep, step_backward:
         return d_grad_h, d_grad_c, d_gates, None, d_c
 
     operator = Op(
-        f"{name}_backward",
+        f"commodity::{name}_backward",
         reference=reference,
         fake=fake,
         backward=backward,

@@ -4,8 +4,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from torchcommodity.opkit import Bad, Cases, Op, Sample
-from torchcommodity.opkit.arguments import raise_invalid
+from torch_opkit import Bad, Cases, Op, Sample
+from torch_opkit.arguments import raise_invalid
 from torchcommodity.ops._recurrent import cell, sequence
 from torchcommodity.ops._recurrent.lltm import step, step_backward
 from torchcommodity.ops._recurrent.sequence import CellState
@@ -150,7 +150,7 @@ def _cases() -> Cases:
 
 backward_operator = cell.make_backward_operator("lltm_cell", 3, step, step_backward)
 operator = Op(
-    "lltm_cell",
+    "commodity::lltm_cell",
     reference=_reference,
     fake=_fake,
     backward=_backward,

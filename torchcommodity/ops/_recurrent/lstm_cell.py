@@ -4,8 +4,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from torchcommodity.opkit import Bad, Cases, Sample
-from torchcommodity.opkit.arguments import raise_invalid
+from torch_opkit import Bad, Cases, Sample
+from torch_opkit.arguments import raise_invalid
 from torchcommodity.ops._recurrent import cell, sequence
 from torchcommodity.ops._recurrent.lstm import step, step_backward
 from torchcommodity.ops._recurrent.sequence import CellState

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from torchcommodity.opkit import HALF_DTYPES, Cases, Op, Sample
-from torchcommodity.opkit.arguments import raise_invalid
+from torch_opkit import HALF_DTYPES, Cases, Op, Sample
+from torch_opkit.arguments import raise_invalid
 from torchcommodity.ops._scan.scan import Tensors, scan
 
 CellState = tuple[Tensor, Tensor]  # h and c, (..., H) each
@@ -145,7 +145,7 @@ def _forward_operator(name: str, step: CellStep, backward_operator: Op, cases: C
         return _scan(step, gates, missing, weight, h0, c0)
 
     return Op(
-        name,
+        f"commodity::{name}",
         reference=reference,
         fake=fake,
         backward=backward,
@@ -191,7 +191,7 @@ def _backward_operator(name: str, step: CellStep, step_backward: CellStepBackwar
         return d_grad_h, d_grad_c, d_gates, None, *rest, None, None
 
     return Op(
-        f"{name}_backward",
+        f"commodity::{name}_backward",
         reference=reference,
         fake=fake,
         backward=backward,

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from torchcommodity.opkit import Bad, Cases, Golden, Op, Past, Sample, live
-from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
+from torch_opkit import Bad, Cases, Golden, Op, Past, Sample, live
+from torch_opkit.arguments import check_integer, check_panel, raise_invalid
 from torchcommodity.ops._rolling.window import last_rows
 from torchcommodity.ops._scan.scan import Tensors, scan
 
@@ -176,7 +176,7 @@ def _cases() -> Cases:
 
 
 operator = Op(
-    "correlation_regime",
+    "commodity::correlation_regime",
     reference=_reference,
     fake=_fake,
     backward=_backward,

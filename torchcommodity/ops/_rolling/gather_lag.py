@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
-from torchcommodity.opkit.arguments import check_panel, raise_invalid
+from torch_opkit import Bad, Cases, Golden, Op, Sample
+from torch_opkit.arguments import check_panel, raise_invalid
 
 
 def gather_lag(
@@ -79,7 +79,7 @@ def _cases() -> Cases:
 
 
 operator = Op(
-    "gather_lag",
+    "commodity::gather_lag",
     reference=_reference,
     backward=_backward,
     cases=_cases,

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from torchcommodity.opkit.arguments import check_panel, raise_invalid
+from torch_opkit.arguments import check_panel, raise_invalid
 
 
 def correlation_matrix(

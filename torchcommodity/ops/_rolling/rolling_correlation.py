@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from torchcommodity.opkit import Bad, Cases, Golden, Op, Past, Sample, live
-from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
+from torch_opkit import Bad, Cases, Golden, Op, Past, Sample, live
+from torch_opkit.arguments import check_integer, check_panel, raise_invalid
 from torchcommodity.ops._rolling import rolling_correlation_backward
 from torchcommodity.ops._rolling.pairs import pack_pairs
 from torchcommodity.ops._rolling.window import last_rows, resolve_min_periods, sliding_windows
@@ -195,7 +195,7 @@ def _warmup(window: int, min_periods: int | None) -> int:
 
 
 operator = Op(
-    "rolling_correlation",
+    "commodity::rolling_correlation",
     reference=_reference,
     fake=_fake,
     backward=_backward,
@@ -206,7 +206,7 @@ operator = Op(
     time=(-2, -3),
 )
 pairs_operator = Op(
-    "rolling_correlation_pairs",
+    "commodity::rolling_correlation_pairs",
     reference=_pairs_reference,
     fake=_pairs_fake,
     backward=_backward,

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from torchcommodity.opkit import Cases, Op, Sample, has_float64, vjp, widest
+from torch_opkit import Cases, Op, Sample, has_float64, vjp, widest
 from torchcommodity.ops._rolling.pairs import pack_pairs, unpack_pairs
 from torchcommodity.ops._rolling.window_sum import window_sum, window_sum_ahead
 
@@ -90,7 +90,7 @@ def _cases() -> Cases:
 
 
 operator = Op(
-    "rolling_correlation_backward",
+    "commodity::rolling_correlation_backward",
     reference=_reference,
     backward=_backward,
     cases=_cases,

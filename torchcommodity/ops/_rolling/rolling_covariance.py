@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Past, has_float64, live, widest
-from torchcommodity.opkit.arguments import check_integer, raise_invalid
+from torch_opkit import Past, has_float64, live, widest
+from torch_opkit.arguments import check_integer, raise_invalid
 from torchcommodity.ops._rolling.pairs import all_pairs
 from torchcommodity.ops._rolling.rolling_mean import rolling_mean
 from torchcommodity.ops._rolling.rolling_var import rolling_std, rolling_var

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
+from torch_opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.ops._rolling.gather_lag import gather_lag
 from torchcommodity.ops._rolling.window import check_window, live_windows, resolve_min_periods, sliding_windows
 
@@ -163,7 +163,7 @@ def _cases() -> Cases:
 
 
 operator = Op(
-    "rolling_extrema",
+    "commodity::rolling_extrema",
     reference=_reference,
     fake=_fake,
     backward=_backward,

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
+from torch_opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.ops._rolling import rolling_mean_var_backward
 from torchcommodity.ops._rolling.window import check_window, live_windows, resolve_min_periods, valid_windows
 from torchcommodity.ops._rolling.window_sum import window_sum
@@ -127,7 +127,7 @@ def _cases() -> Cases:
 
 
 operator = Op(
-    "rolling_mean",
+    "commodity::rolling_mean",
     reference=_reference,
     backward=_backward,
     jvp=_jvp,

@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample, has_float64
-from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
+from torch_opkit import Bad, Cases, Golden, Op, Sample, has_float64
+from torch_opkit.arguments import check_integer, check_panel, raise_invalid
 from torchcommodity.ops._rolling.window import deviations, overlap_add, sliding_windows
 from torchcommodity.ops._rolling.window_sum import window_sum, window_sum_ahead
 
@@ -136,7 +136,7 @@ def _cases() -> Cases:
 
 
 operator = Op(
-    "rolling_mean_var_backward",
+    "commodity::rolling_mean_var_backward",
     reference=_reference,
     backward=_backward,
     cases=_cases,

@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample, has_float64
-from torchcommodity.opkit.arguments import raise_invalid
+from torch_opkit import Bad, Cases, Golden, Op, Sample, has_float64
+from torch_opkit.arguments import raise_invalid
 from torchcommodity.ops._rolling.gather_lag import gather_lag
 from torchcommodity.ops._rolling.window import check_window, live_windows, resolve_min_periods, sliding_windows
 from torchcommodity.ops._rolling.window_sum import window_sum
@@ -198,7 +198,7 @@ def _cases() -> Cases:
 
 
 operator = Op(
-    "rolling_quantile",
+    "commodity::rolling_quantile",
     reference=_reference,
     fake=_fake,
     backward=_backward,

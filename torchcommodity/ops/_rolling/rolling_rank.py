@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
-from torchcommodity.opkit.arguments import raise_invalid
+from torch_opkit import Bad, Cases, Golden, Op, Sample
+from torch_opkit.arguments import raise_invalid
 from torchcommodity.ops._rolling.window import check_window, live_windows, resolve_min_periods, sliding_windows
 
 METHODS = {"average": (0.5, 0.5), "min": (1.0, 0.0), "max": (0.0, 1.0)}  # `low` and `high` of the operator
@@ -110,7 +110,7 @@ def _cases() -> Cases:
 
 
 operator = Op(
-    "rolling_rank",
+    "commodity::rolling_rank",
     reference=_reference,
     cases=_cases,
     warmup=lambda window, min_periods: max(resolve_min_periods(window, min_periods), 1) - 1,

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
+from torch_opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.ops._rolling import rolling_skew_kurt_backward
 from torchcommodity.ops._rolling.window import check_window, live_windows, resolve_min_periods, valid_windows
 
@@ -119,7 +119,7 @@ def _cases() -> Cases:
 
 
 operator = Op(
-    "rolling_skew_kurt",
+    "commodity::rolling_skew_kurt",
     reference=_reference,
     backward=_backward,
     cases=_cases,

@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Bad, Cases, Op, Sample, has_float64, vjp, widest
-from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
+from torch_opkit import Bad, Cases, Op, Sample, has_float64, vjp, widest
+from torch_opkit.arguments import check_integer, check_panel, raise_invalid
 from torchcommodity.ops._rolling.rolling_mean import operator as rolling_mean
 from torchcommodity.ops._rolling.rolling_var import operator as rolling_var
 from torchcommodity.ops._rolling.window import deviations, overlap_add
@@ -131,7 +131,7 @@ def _cases() -> Cases:
 
 
 operator = Op(
-    "rolling_skew_kurt_backward",
+    "commodity::rolling_skew_kurt_backward",
     reference=_reference,
     backward=_backward,
     cases=_cases,

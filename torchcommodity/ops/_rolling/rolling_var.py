@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
-from torchcommodity.opkit.arguments import check_integer
+from torch_opkit import Bad, Cases, Golden, Op, Sample
+from torch_opkit.arguments import check_integer
 from torchcommodity.ops._rolling import rolling_mean_var_backward
 from torchcommodity.ops._rolling.window import check_window, live_windows, resolve_min_periods, valid_windows
 
@@ -141,7 +141,7 @@ def _cases() -> Cases:
 
 
 operator = Op(
-    "rolling_var",
+    "commodity::rolling_var",
     reference=_reference,
     backward=_backward,
     cases=_cases,

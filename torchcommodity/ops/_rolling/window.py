@@ -13,8 +13,8 @@ from torch import Tensor, nan
 from torch.nn.functional import pad
 from torch.utils._pytree import tree_map
 
-from torchcommodity.opkit import LiveFunction, Past, live
-from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
+from torch_opkit import LiveFunction, Past, live
+from torch_opkit.arguments import check_integer, check_panel, raise_invalid
 
 P = ParamSpec("P")
 R = TypeVar("R")

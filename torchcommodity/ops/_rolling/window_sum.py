@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Bad, Cases, Golden, Op, Past, Sample, live
-from torchcommodity.opkit.arguments import check_integer, raise_invalid
+from torch_opkit import Bad, Cases, Golden, Op, Past, Sample, live
+from torch_opkit.arguments import check_integer, raise_invalid
 from torchcommodity.ops._rolling.window import last_rows, sliding_windows
 
 
@@ -123,7 +123,7 @@ def _cases() -> Cases:
 
 
 operator = Op(
-    "window_sum",
+    "commodity::window_sum",
     reference=_reference,
     backward=_backward,
     jvp=_jvp,

@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import HALF_DTYPES, Bad, Cases, Golden, Op, Past, Sample, live
-from torchcommodity.opkit.arguments import check_panel, raise_invalid
+from torch_opkit import HALF_DTYPES, Bad, Cases, Golden, Op, Past, Sample, live
+from torch_opkit.arguments import check_panel, raise_invalid
 from torchcommodity.ops._scan import linear_recurrence_backward
 from torchcommodity.ops._scan.linear_recurrence_backward import previous_rows
 from torchcommodity.ops._scan.scan import Tensors, scan
@@ -138,7 +138,7 @@ def _cases() -> Cases:
 
 
 operator = Op(
-    "linear_recurrence",
+    "commodity::linear_recurrence",
     reference=_reference,
     backward=_backward,
     jvp=_jvp,

@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
-from torchcommodity.opkit.arguments import check_panel, raise_invalid
+from torch_opkit import Bad, Cases, Golden, Op, Sample
+from torch_opkit.arguments import check_panel, raise_invalid
 
 
 def linear_recurrence_backward(
@@ -120,7 +120,7 @@ def _cases() -> Cases:
 
 
 operator = Op(
-    "linear_recurrence_backward",
+    "commodity::linear_recurrence_backward",
     reference=_reference,
     fake=_fake,
     backward=_backward,

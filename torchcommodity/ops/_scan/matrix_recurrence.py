@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
-from torchcommodity.opkit.arguments import raise_invalid
+from torch_opkit import Bad, Cases, Golden, Op, Sample
+from torch_opkit.arguments import raise_invalid
 
 
 def matrix_recurrence(
@@ -117,7 +117,7 @@ def _cases() -> Cases:
 
 
 operator = Op(
-    "matrix_recurrence",
+    "commodity::matrix_recurrence",
     reference=_reference,
     fake=_fake,
     backward=_backward,

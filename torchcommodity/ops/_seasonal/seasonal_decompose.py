@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample, has_float64
-from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
+from torch_opkit import Bad, Cases, Golden, Op, Sample, has_float64
+from torch_opkit.arguments import check_integer, check_panel, raise_invalid
 from torchcommodity.ops._rolling.window import first_valid
 from torchcommodity.ops._seasonal import seasonal_decompose_backward
 from torchcommodity.ops._seasonal.decomposition_steps import DecompositionSteps, present_rows
@@ -204,7 +204,7 @@ def _cases() -> Cases:
 
 
 operator = Op(
-    "seasonal_decompose",
+    "commodity::seasonal_decompose",
     reference=_reference,
     fake=_fake,
     backward=_backward,

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Cases, Op, Sample, vjp
+from torch_opkit import Cases, Op, Sample, vjp
 from torchcommodity.ops._seasonal.decomposition_steps import DecompositionSteps
 
 
@@ -69,7 +69,7 @@ def _cases() -> Cases:
 
 
 operator = Op(
-    "seasonal_decompose_backward",
+    "commodity::seasonal_decompose_backward",
     reference=_reference,
     backward=_backward,
     cases=_cases,

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Bad, Cases, Op, Sample, vjp
-from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
+from torch_opkit import Bad, Cases, Op, Sample, vjp
+from torch_opkit.arguments import check_integer, check_panel, raise_invalid
 from torchcommodity.ops._seasonal import stl_backward
 from torchcommodity.ops._seasonal.loess import ONE_UP_TO, ZERO_FROM
 from torchcommodity.ops._seasonal.stl_inner_loop import InnerLoop, centered
@@ -218,4 +218,4 @@ def _cases() -> Cases:
     )
 
 
-operator = Op("stl", reference=_reference, fake=_fake, backward=_backward, cases=_cases, causal=False)
+operator = Op("commodity::stl", reference=_reference, fake=_fake, backward=_backward, cases=_cases, causal=False)

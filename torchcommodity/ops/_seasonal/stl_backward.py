@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Cases, Op, Sample
-from torchcommodity.opkit.arguments import raise_invalid
+from torch_opkit import Cases, Op, Sample
+from torch_opkit.arguments import raise_invalid
 from torchcommodity.ops._seasonal.stl_inner_loop import InnerLoop, centered
 
 
@@ -57,4 +57,4 @@ def _cases() -> Cases:
     return Cases(function=_function, samples=(Sample(*grads, x, period=3), Sample(*grads, gaps, period=4, jump=3)))
 
 
-operator = Op("stl_backward", reference=_reference, backward=_backward, cases=_cases, causal=False)
+operator = Op("commodity::stl_backward", reference=_reference, backward=_backward, cases=_cases, causal=False)

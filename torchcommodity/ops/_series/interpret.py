@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import widest
+from torch_opkit import widest
 from torchcommodity.ops._series.program import Statement, parse
 from torchcommodity.ops._series.statements import LOOKING_BACK, STATEMENTS, Masked
 

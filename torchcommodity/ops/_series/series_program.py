@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Bad, Cases, Op, Sample
-from torchcommodity.opkit.arguments import check_panel, raise_invalid
+from torch_opkit import Bad, Cases, Op, Sample
+from torch_opkit.arguments import check_panel, raise_invalid
 from torchcommodity.ops._series import series_program_backward
 from torchcommodity.ops._series.interpret import interpret
 from torchcommodity.ops._series.program import MAX_INPUTS, count_outputs, parse
@@ -122,7 +122,7 @@ def _first_output(program: str) -> int:
 
 
 operator: Any = Op(
-    "series_program",
+    "commodity::series_program",
     reference=_reference,
     fake=_fake,
     backward=_backward,

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Cases, Op, Sample, vjp
+from torch_opkit import Cases, Op, Sample, vjp
 from torchcommodity.ops._series.interpret import interpret
 from torchcommodity.ops._series.program import MAX_INPUTS, count_outputs
 
@@ -130,7 +130,7 @@ def _cases() -> Cases:
 
 
 operator: Any = Op(
-    "series_program_backward",
+    "commodity::series_program_backward",
     reference=_reference,
     fake=_fake,
     backward=_backward,

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import HALF_DTYPES, widest
+from torch_opkit import HALF_DTYPES, widest
 from torchcommodity.ops._series.interpret import interpret
 from torchcommodity.ops._series.program import MAX_INPUTS
 

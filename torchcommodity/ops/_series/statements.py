@@ -12,7 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import has_float64
+from torch_opkit import has_float64
 from torchcommodity.ops._rolling.rolling_extrema import rolling_extrema, rolling_max, rolling_min
 from torchcommodity.ops._rolling.window import Parts, combine_windows, first_valid, lag_rows
 from torchcommodity.ops._rolling.window_sum import window_sum

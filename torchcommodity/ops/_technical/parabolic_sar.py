@@ -5,8 +5,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Bad, Cases, Golden, Op, Past, Sample, has_kernel, live
-from torchcommodity.opkit.arguments import check_panel, raise_invalid
+from torch_opkit import Bad, Cases, Golden, Op, Past, Sample, has_kernel, live
+from torch_opkit.arguments import check_panel, raise_invalid
 from torchcommodity.ops._scan.scan import Tensors, scan
 from torchcommodity.ops._technical import parabolic_sar_backward
 from torchcommodity.ops._technical.parabolic_sar_state import (
@@ -218,7 +218,7 @@ def _cases() -> Cases:
 
 
 operator = Op(
-    "parabolic_sar",
+    "commodity::parabolic_sar",
     reference=_reference,
     fake=_fake,
     backward=_backward,

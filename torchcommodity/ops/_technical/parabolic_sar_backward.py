@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Cases, Op, Sample, vjp
+from torch_opkit import Cases, Op, Sample, vjp
 from torchcommodity.ops._rolling.gather_lag import gather_lag
 from torchcommodity.ops._scan.linear_recurrence import linear_recurrence
 from torchcommodity.ops._technical.parabolic_sar_state import trace
@@ -84,7 +84,7 @@ def _cases() -> Cases:
 
 
 operator = Op(
-    "parabolic_sar_backward",
+    "commodity::parabolic_sar_backward",
     reference=_reference,
     fake=_fake,
     backward=_backward,

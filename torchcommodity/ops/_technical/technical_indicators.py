@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
-from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
+from torch_opkit import Bad, Cases, Golden, Op, Sample
+from torch_opkit.arguments import check_integer, check_panel, raise_invalid
 from torchcommodity.ops._rolling.window import sliding_windows
 from torchcommodity.ops._technical import technical_indicators_backward
 from torchcommodity.ops._technical.technical_indicators_backward import averages, changes
@@ -137,7 +137,7 @@ def _cases() -> Cases:
 
 
 operator = Op(
-    "technical_indicators",
+    "commodity::technical_indicators",
     reference=_reference,
     fake=_fake,
     backward=_backward,

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from torchcommodity.opkit import Cases, Op, Sample, has_float64, vjp, widest
+from torch_opkit import Cases, Op, Sample, has_float64, vjp, widest
 from torchcommodity.ops._rolling.window import overlap_add, sliding_windows
 from torchcommodity.ops._rolling.window_sum import window_sum, window_sum_ahead
 from torchcommodity.ops._scan.linear_recurrence import linear_recurrence
@@ -115,7 +115,7 @@ def _cases() -> Cases:
 
 
 operator = Op(
-    "technical_indicators_backward",
+    "commodity::technical_indicators_backward",
     reference=_reference,
     backward=_backward,
     cases=_cases,

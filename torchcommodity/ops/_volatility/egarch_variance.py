@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Bad, Cases, Golden, Op, Past, Sample, has_kernel, live
+from torch_opkit import Bad, Cases, Golden, Op, Past, Sample, has_kernel, live
 from torchcommodity.ops._volatility.arch_oracle import arch_variance
 from torchcommodity.ops._volatility.egarch_variance_backward import MEAN_ABSOLUTE
 from torchcommodity.ops._volatility.egarch_variance_backward import operator as backward
@@ -173,7 +173,7 @@ def _cases() -> Cases:
 
 
 operator = Op(
-    "egarch_variance",
+    "commodity::egarch_variance",
     reference=_reference,
     backward=_backward,
     mask_nan_grad=False,  # egarch_variance_backward masks them

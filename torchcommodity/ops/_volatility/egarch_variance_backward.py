@@ -6,7 +6,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Cases, Op, Sample, vjp
+from torch_opkit import Cases, Op, Sample, vjp
 from torchcommodity.ops._scan.linear_recurrence import operator as recur
 from torchcommodity.ops._scan.linear_recurrence_backward import next_rows
 from torchcommodity.ops._volatility.parameters import float64_constant
@@ -76,4 +76,6 @@ def _cases() -> Cases:
     return Cases(function=_function, samples=tuple(samples))
 
 
-operator = Op("egarch_variance_backward", reference=_reference, fake=_fake, backward=_backward, cases=_cases, time=None)
+operator = Op(
+    "commodity::egarch_variance_backward", reference=_reference, fake=_fake, backward=_backward, cases=_cases, time=None
+)

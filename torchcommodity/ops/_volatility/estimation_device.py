@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import has_float64, widest_dtype
+from torch_opkit import has_float64, widest_dtype
 
 
 def to_float64(panel: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
+from torch_opkit.arguments import check_integer, check_panel, raise_invalid
 from torchcommodity.ops._scan.linear_recurrence import operator as recur
 from torchcommodity.ops._scan.linear_recurrence_backward import previous_rows
 from torchcommodity.ops._volatility.garch_variance import garch_variance

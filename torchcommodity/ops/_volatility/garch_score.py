@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Cases, Op, Sample, widest
+from torch_opkit import Cases, Op, Sample, widest
 
 
 def _reference(
@@ -130,4 +130,4 @@ def _function(
     return y
 
 
-operator = Op("garch_score", reference=_reference, fake=_fake, cases=_cases, time=None)
+operator = Op("commodity::garch_score", reference=_reference, fake=_fake, cases=_cases, time=None)

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from torchcommodity.opkit import Bad, Cases, Golden, Op, Past, Sample, live
+from torch_opkit import Bad, Cases, Golden, Op, Past, Sample, live
 from torchcommodity.ops._scan.linear_recurrence import operator as recur
 from torchcommodity.ops._scan.linear_recurrence_backward import previous_rows
 from torchcommodity.ops._volatility.arch_oracle import arch_variance
@@ -210,7 +210,7 @@ def _cases() -> Cases:
 
 
 operator = Op(
-    "garch_variance",
+    "commodity::garch_variance",
     reference=_reference,
     backward=_backward,
     jvp=_jvp,

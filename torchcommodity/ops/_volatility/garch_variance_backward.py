@@ -5,7 +5,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Cases, Op, Sample, vjp
+from torch_opkit import Cases, Op, Sample, vjp
 from torchcommodity.ops._scan.linear_recurrence import operator as recur
 from torchcommodity.ops._scan.linear_recurrence_backward import next_rows
 
@@ -79,4 +79,6 @@ def _cases() -> Cases:
     return Cases(function=_function, samples=tuple(samples))
 
 
-operator = Op("garch_variance_backward", reference=_reference, fake=_fake, backward=_backward, cases=_cases, time=None)
+operator = Op(
+    "commodity::garch_variance_backward", reference=_reference, fake=_fake, backward=_backward, cases=_cases, time=None
+)

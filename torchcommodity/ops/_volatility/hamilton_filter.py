@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Bad, Cases, Golden, Op, Past, Sample, has_float64, has_kernel, live
-from torchcommodity.opkit.arguments import check_panel, check_values, raise_invalid
+from torch_opkit import Bad, Cases, Golden, Op, Past, Sample, has_float64, has_kernel, live
+from torch_opkit.arguments import check_panel, check_values, raise_invalid
 from torchcommodity.ops._scan.matrix_recurrence import operator as recur
 from torchcommodity.ops._volatility.parameters import broadcast_parameter, float64_constant
 
@@ -289,4 +289,6 @@ def _cases() -> Cases:
     )  # fmt: skip
 
 
-operator = Op("hamilton_filter", reference=_reference, fake=_fake, backward=_backward, cases=_cases, time=(-2, -3))
+operator = Op(
+    "commodity::hamilton_filter", reference=_reference, fake=_fake, backward=_backward, cases=_cases, time=(-2, -3)
+)

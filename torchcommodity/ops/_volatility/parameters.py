@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit.arguments import as_parameter, check_panel, check_values, raise_invalid
+from torch_opkit.arguments import as_parameter, check_panel, check_values, raise_invalid
 
 Parameter = Tensor | float | None
 

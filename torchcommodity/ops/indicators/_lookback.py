@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from torchcommodity.opkit.arguments import raise_invalid
+from torch_opkit.arguments import raise_invalid
 from torchcommodity.ops import series
 
 OTHERS: dict[str, Callable[..., int]] = {  # indicators that are not formulas

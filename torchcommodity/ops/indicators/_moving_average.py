@@ -5,7 +5,7 @@ from typing import Literal
 
 from torch import Tensor
 
-from torchcommodity.opkit.arguments import raise_invalid
+from torch_opkit.arguments import raise_invalid
 from torchcommodity.ops import series
 from torchcommodity.ops.series import skip, where
 

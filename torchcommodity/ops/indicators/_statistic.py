@@ -4,8 +4,8 @@ from math import ceil, degrees
 
 from torch import Tensor
 
-from torchcommodity.opkit import Past, live
-from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
+from torch_opkit import Past, live
+from torch_opkit.arguments import check_integer, check_panel, raise_invalid
 from torchcommodity.ops import series
 from torchcommodity.ops._rolling.rolling_quantile import rolling_quantile
 from torchcommodity.ops._rolling.window import last_rows

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from torchcommodity.opkit import Past, live
+from torch_opkit import Past, live
 from torchcommodity.ops import series
 from torchcommodity.ops._technical.parabolic_sar import parabolic_sar, update_stops
 from torchcommodity.ops.indicators._volatility import atr

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from torch import Tensor
 
-from torchcommodity.opkit.arguments import raise_invalid
+from torch_opkit.arguments import raise_invalid
 
 Number = int | float
 

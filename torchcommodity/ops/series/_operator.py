@@ -8,8 +8,8 @@ from typing import Any, Generic, ParamSpec, TypeVar, get_type_hints, overload
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import LiveFunction, Past, assume_constant_result, live
-from torchcommodity.opkit.arguments import check_panel, raise_invalid
+from torch_opkit import LiveFunction, Past, assume_constant_result, live
+from torch_opkit.arguments import check_panel, raise_invalid
 from torchcommodity.ops._series import series_program
 from torchcommodity.ops._series.interpret import interpret
 from torchcommodity.ops._series.program import MAX_INPUTS

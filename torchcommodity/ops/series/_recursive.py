@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import Tensor
 
-from torchcommodity.opkit.arguments import raise_invalid
+from torch_opkit.arguments import raise_invalid
 from torchcommodity.ops.series._expression import Loop, Node, Number, Series, as_node, statement
 from torchcommodity.ops.series._pointwise import ceil, where
 from torchcommodity.ops.series._settings import Period, Seed, Smoothing

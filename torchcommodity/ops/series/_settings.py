@@ -4,7 +4,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from torch import Tensor
 
-from torchcommodity.opkit.arguments import check_integer, check_number, raise_invalid
+from torch_opkit.arguments import check_integer, check_number, raise_invalid
 
 Period = int | Tensor  # in rows; a Tensor holds real numbers, one for all or one per series, and may require a gradient
 Smoothing = Literal["talib", "wilder", "pandas", "simple"]

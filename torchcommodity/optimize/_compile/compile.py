@@ -7,8 +7,8 @@ from typing import Literal
 import torch
 from torch import nn
 
+from torch_opkit.arguments import check_integer, operation, raise_invalid
 from torchcommodity.forecast import Forecaster
-from torchcommodity.opkit.arguments import check_integer, operation, raise_invalid
 from torchcommodity.optimize._batches import check_iterable, raise_empty
 from torchcommodity.optimize._compile.comparison import Comparison
 from torchcommodity.optimize._compile.result import CompileResult

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.profiler import ProfilerActivity
 
-from torchcommodity.opkit.arguments import raise_invalid
+from torch_opkit.arguments import raise_invalid
 from torchcommodity.optimize._batches import check_iterable, raise_empty, split_inputs
 from torchcommodity.optimize._module import Loss, call_loss, call_model
 from torchcommodity.optimize._profile.stages import BACKWARD, COPY, DATA, FORWARD, LOSS, OPTIMIZER, STEP, Stages

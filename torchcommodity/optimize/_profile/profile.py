@@ -6,8 +6,8 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from torch_opkit.arguments import check_integer, operation, raise_invalid
 from torchcommodity.forecast import Forecaster
-from torchcommodity.opkit.arguments import check_integer, operation, raise_invalid
 from torchcommodity.optimize._module import Loss, module_to_run, threads_of
 from torchcommodity.optimize._profile.measure import BatchSource, ProfiledStep, measure
 from torchcommodity.optimize._profile.result import Profile

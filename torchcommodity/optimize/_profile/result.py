@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Literal, NamedTuple, get_args
 
-from torchcommodity.opkit.arguments import raise_invalid
+from torch_opkit.arguments import raise_invalid
 from torchcommodity.optimize._table import format_table
 
 PYTHON = "Python overhead"

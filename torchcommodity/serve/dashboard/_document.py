@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from torch_opkit.arguments import operation
 from torchcommodity.charts import format_age
 from torchcommodity.data import Panel, check_not_synthetic, summarize_findings, utc_now
 from torchcommodity.export import Artifact, artifact_findings, panel_location
@@ -18,7 +19,6 @@ from torchcommodity.forecast import (
     correlation,
     pairs_by_strength,
 )
-from torchcommodity.opkit.arguments import operation
 from torchcommodity.serve.dashboard._coverage import coverage
 from torchcommodity.serve.dashboard._model_card import FORMAT, model_card
 from torchcommodity.serve.dashboard._past_forecasts import CachedArtifact, past_forecasts

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from torch_opkit.arguments import operation
 from torchcommodity.data import embedded, embedded_symbols
 from torchcommodity.export import Artifact, Metadata
-from torchcommodity.opkit.arguments import operation
 from torchcommodity.serve.dashboard import empty_document
 from torchcommodity.serve.http._logs import logging_to_stderr
 from torchcommodity.serve.http._messages import ArtifactFile, Batch, ServedArtifact

@@ -1,0 +1,333 @@
+"""The autograd kernel of an operator: one node, for eager mode, `torch.func`, `torch.compile` and combinations of them.
+
+It is registered on the `Autograd` key and runs a single-level autograd node, as PyTorch's own operators do. An
+`autograd.Function` would not work: `torch.func` cannot enter one from inside an operator. Each level of `torch.func`
+calls this kernel for itself, and the kernel redispatches below autograd.
+"""
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NoReturn
+
+import torch
+from torch import Tensor
+
+from torch_opkit import _torch_private as private
+from torch_opkit._mutation import (
+    as_results,
+    clone_arguments,
+    from_results,
+    mutated_indices,
+    require_constant,
+    write_back,
+)
+
+Formula = Callable[..., Any]
+Masks = list[Tensor | None]
+
+
+@dataclass(frozen=True)
+class Gradients:
+    """The derivative formulas of an operator, and what its forward pass saves for them.
+
+    A formula names the values that it needs by keyword-only parameters: an argument of the operator, "output" for all
+    outputs, "output1" for one of several, or, in `backward`, "needs_input_grad", which says for each Tensor argument
+    whether its gradient is needed.
+    """
+
+    overload: torch._ops.OpOverload
+    backward: Formula
+    jvp: Formula | None
+    mask_nan_grad: bool = True  # mask NaN outputs here, so all outputs are saved; else those that `backward` names
+    materialize_grads: bool = True  # replace an undefined gradient by zeros; else pass None
+    once_differentiable: bool = False  # the formula of the gradient is not differentiable itself
+
+    def __post_init__(self) -> None:
+        count = len(self.mutated) + len(self.overload._schema.returns)
+        values = [*self.argument_names, "output", *(f"output{i}" for i in range(count))]
+        for formula, names in self.required.items():
+            is_backward = formula is self.backward
+            known = [*values, "needs_input_grad"] if is_backward else values
+            if unknown := [name for name in names if name not in known]:
+                label = f"Op {self.overload._opname}: {'backward' if is_backward else 'jvp'}"
+                expected = f"values by keyword of {', '.join(known)}"
+                raise TypeError(f"{label} must take {expected}; got {', '.join(unknown)}")
+
+    @cached_property
+    def argument_names(self) -> list[str]:
+        return [argument.name for argument in self.overload._schema.arguments]
+
+    @cached_property
+    def is_tensor(self) -> list[bool]:
+        """For each argument, whether it is a Tensor or an optional Tensor."""
+        return [private.is_tensor_like_type(argument.type) for argument in self.overload._schema.arguments]
+
+    @cached_property
+    def mutated(self) -> tuple[int, ...]:
+        """Indices of the arguments that are written to; for the formulas their new values are the first outputs."""
+        return mutated_indices(self.overload)
+
+    @cached_property
+    def required(self) -> dict[Formula, list[str]]:
+        """Names of the values that each formula needs."""
+        formulas = [formula for formula in (self.backward, self.jvp) if formula]
+        return {
+            formula: [p.name for p in inspect.signature(formula).parameters.values() if p.kind is p.KEYWORD_ONLY]
+            for formula in formulas
+        }
+
+    @cached_property
+    def saved_arguments(self) -> list[int]:
+        """Indices of the arguments that a formula needs."""
+        required = {name for names in self.required.values() for name in names}
+        return [i for i, name in enumerate(self.argument_names) if name in required]
+
+    @cached_property
+    def saved_outputs(self) -> list[int]:
+        """Indices of the outputs saved for `backward`: all if they are masked here, else those that it names."""
+        names = self.required[self.backward]
+        indices = range(len(self.mutated) + len(self.overload._schema.returns))
+        return [i for i in indices if self.mask_nan_grad or "output" in names or f"output{i}" in names]
+
+    def needs_input_grad(self, ctx: Any) -> dict[str, Any]:
+        if "needs_input_grad" not in self.required[self.backward]:
+            return {}
+        needs = zip(ctx.needs_input_grad[1:], self.is_tensor)
+        return {"needs_input_grad": tuple(need for need, is_tensor in needs if is_tensor)}
+
+    def call(self, formula: Formula, values: Iterable[Any], saved: dict[str, Any]) -> tuple[Any, ...]:
+        return as_tuple(formula(*values, **{name: saved[name] for name in self.required[formula]}))
+
+    def check_count(self, values: list[Any]) -> list[Any]:
+        """The gradients that `backward` returned, if there is one for each Tensor argument."""
+        if len(values) != sum(self.is_tensor):
+            names = [name for name, is_tensor in zip(self.argument_names, self.is_tensor) if is_tensor]
+            expected = f"backward must return one gradient for each Tensor argument, {', '.join(names)}"
+            raise TypeError(f"{self.overload._opname}: {expected}; got {len(values)}")
+        return values
+
+    def transpose(self, tangents: list[Any], saved: dict[str, Any], masks: Masks) -> list[Tensor | None]:
+        """Derive the jvp from `backward`, which is linear in the gradient: differentiating it transposes it."""
+        saved = saved | {"needs_input_grad": tuple(t is not None for t in tangents)}
+        with torch.enable_grad():
+            outputs = zip(as_tuple(saved["output"]), masks)
+            cotangents = [None if mask is None else torch.zeros_like(y, requires_grad=True) for y, mask in outputs]
+            gradients = self.call(self.backward, cotangents, saved)
+            pairs = [(g, t) for g, t in zip(gradients, tangents) if g is not None and t is not None]
+            differentiable = [cotangent for cotangent in cotangents if cotangent is not None]
+            output_tangents = torch.autograd.grad(
+                [g for g, _ in pairs], differentiable, [t for _, t in pairs], create_graph=True, materialize_grads=True
+            )
+        remaining = iter(output_tangents)
+        return [None if mask is None else next(remaining) for mask in masks]
+
+
+def autograd_kernel(gradients: Gradients) -> Callable[..., Any]:
+    """The kernel for the `Autograd` key, `kernel(keyset, *args)`; the keyset is None in a call from Python."""
+    overload, node = gradients.overload, _make_node(gradients)
+
+    def kernel(keyset: object, *args: object) -> Any:
+        needs_grad = torch.is_grad_enabled() and private.any_requires_grad(*args)
+        nested = private.transforms_active()
+        if needs_grad or nested or private.forward_mode_active():
+            with private.single_level() if nested else nullcontext():  # only torch.func asks, and entering takes time
+                if len(args) < len(gradients.argument_names):
+                    args = private.fill_defaults(overload._schema, args, {})[0]
+                if not gradients.mutated:
+                    return node.apply(keyset, *args)
+                named = [i for i in gradients.mutated if i in gradients.saved_arguments]  # they need the old values
+                return write_back(gradients.mutated, args, node.apply(keyset, *clone_arguments(named, args)))
+        if keyset is None:
+            with private.below_autograd():
+                return overload._op(*args)  # without the microsecond that calls of `overload` add
+        return _call_below(overload, keyset, args)
+
+    return kernel
+
+
+def constant_kernel(overload: torch._ops.OpOverload) -> Callable[..., Any]:
+    """The kernel of an operator without formulas: its outputs are constants, even if its reference runs."""
+
+    def kernel(keyset: object, *args: object) -> Any:
+        require_constant(overload, args)
+        return _call_below(overload, keyset, args)
+
+    return kernel
+
+
+def as_tuple(result: object) -> tuple[Any, ...]:
+    return result if isinstance(result, tuple) else (result,)
+
+
+def vjp(function: Callable[..., Tensor], inputs: Iterable[Tensor], cotangent: Tensor) -> tuple[Tensor, ...]:
+    """Vector-Jacobian product of a function made of operators, for operators without a hand-written `backward`.
+
+    Args:
+        function: takes `inputs` and returns one Tensor.
+        inputs: the point at which to differentiate.
+        cotangent: gradient of the function's result, of its shape.
+
+    Returns:
+        The gradient of each input. It can be differentiated again, and runs under `torch.func`; in a kernel it is a
+        constant.
+
+    Example:
+        >>> import torch
+        >>> import torch_opkit as opkit
+        >>> opkit.vjp(torch.sin, [torch.zeros(2)], torch.tensor([1.0, 3.0]))
+        (tensor([1., 3.]...),)
+    """
+    in_kernel = private.recording_is_off()
+    with private.allow_recording(), torch.enable_grad():
+        primals = list(inputs)
+        offsets = [torch.zeros_like(x, requires_grad=True) for x in primals]  # torch.func forbids x.requires_grad_()
+        result = function(*(x + offset for x, offset in zip(primals, offsets)))
+        if not result.requires_grad:  # a function with a derivative of zero, such as a comparison
+            return tuple(torch.zeros_like(x) for x in primals)
+        gradients = torch.autograd.grad(result, offsets, cotangent, create_graph=True, materialize_grads=True)
+    return tuple(gradient.detach() for gradient in gradients) if in_kernel else gradients
+
+
+def _is_differentiable(y: Tensor) -> bool:
+    return y.is_floating_point() or y.is_complex()
+
+
+def _call_below(overload: torch._ops.OpOverload, keyset: Any, args: tuple[Any, ...]) -> Any:
+    with private.below_autograd():
+        if keyset is None:
+            return overload(*args)
+        return overload.redispatch(keyset & private.after_autograd, *args)
+
+
+def _call_functional(gradients: Gradients, keyset: object, args: tuple[Any, ...]) -> Any:
+    """The call as a function: it writes to copies of the arguments, and returns these before its outputs."""
+    if not gradients.mutated:
+        return _call_below(gradients.overload, keyset, args)
+    with private.below_autograd():
+        copies = clone_arguments(gradients.mutated, args)
+    outputs = as_results(_call_below(gradients.overload, keyset, tuple(copies)))
+    return (*(copies[i] for i in gradients.mutated), *outputs)
+
+
+def _unpack(
+    ctx: Any, saved: Iterable[Tensor], output_indices: list[int], mask_outputs: bool, mask_tangents: bool = False
+) -> tuple[dict[str, Any], Masks]:
+    """Saved values by name, and the NaN mask of each saved output, None if it is an integer or no mask is needed.
+
+    With `mask_outputs`, NaN in outputs becomes zero: 0 * NaN would bring a warm-up row back into the gradient.
+    """
+    tensors = list(saved)
+    outputs = [tensors.pop() for _ in output_indices][::-1]
+    masked = mask_outputs or mask_tangents
+    masks = [y.isnan() if _is_differentiable(y) and masked else None for y in outputs]
+    clean = [y if mask is None or not mask_outputs else y.masked_fill(mask, 0) for y, mask in zip(outputs, masks)]
+    remaining = iter(tensors)
+    values = {name: next(remaining) if value is Tensor else value for name, value in ctx.saved.items()}
+    values |= {f"output{i}": y for i, y in zip(output_indices, clean)}
+    if len(output_indices) == ctx.num_outputs:
+        values["output"] = from_results(clean)
+    return values, masks
+
+
+def _mask(values: Iterable[Any], masks: Masks) -> list[Any]:
+    """Set the gradient or tangent of NaN outputs to zero, even if it is NaN."""
+    pairs = zip(values, masks)
+    return [value if mask is None or value is None else value.masked_fill(mask, 0) for value, mask in pairs]
+
+
+def _make_node(gradients: Gradients) -> Any:
+    class Node(private.SingleLevelFunction):
+        _compiled_autograd_key = staticmethod(torch.autograd.Function._compiled_autograd_key)
+
+        @staticmethod
+        def forward(ctx: Any, keyset: object, *args: object) -> Any:
+            if private.transforms_active():  # outer levels of torch.func differentiate the call below
+                with torch.enable_grad(), private.tangents_enabled(True):
+                    result = _call_functional(gradients, keyset, args)
+            else:  # PyTorch has disabled both
+                result = _call_functional(gradients, keyset, args)
+            outputs = as_tuple(result)
+            if constants := [y for y in outputs if not _is_differentiable(y)]:
+                ctx.mark_non_differentiable(*constants)
+            if not gradients.materialize_grads:
+                ctx.set_materialize_grads(False)
+            ctx.num_outputs = len(outputs)
+            arguments = {gradients.argument_names[i]: args[i] for i in gradients.saved_arguments}
+            ctx.saved = {name: Tensor if isinstance(value, Tensor) else value for name, value in arguments.items()}
+            tensors = [value for value in arguments.values() if isinstance(value, Tensor)]
+            ctx.save_for_backward(*tensors, *[outputs[i] for i in gradients.saved_outputs])
+            ctx.save_for_forward(*tensors, *outputs)  # freed at the end of this call
+            return result
+
+        @staticmethod
+        def backward(ctx: Any, *grads: Any) -> Any:
+            saved, masks = _unpack(ctx, ctx.saved_tensors, gradients.saved_outputs, gradients.mask_nan_grad)
+            if gradients.mask_nan_grad:
+                grads = tuple(_mask(grads, masks))
+            saved |= gradients.needs_input_grad(ctx)
+            values: Iterable[Any] = gradients.call(gradients.backward, grads, saved)
+            if gradients.once_differentiable and torch.is_grad_enabled():
+                values = _refuse_derivative(gradients.overload._opname, [*values], (*grads, *ctx.saved_tensors))
+            results = iter(gradients.check_count([*values]))
+            return None, *[next(results) if is_tensor else None for is_tensor in gradients.is_tensor]
+
+        @staticmethod
+        def jvp(ctx: Any, _: object, *tangents: object) -> Any:
+            if gradients.once_differentiable and not gradients.jvp:
+                raise _once_error(gradients.overload._opname, "a derivative in forward mode")
+            tensor_tangents = [t for t, is_tensor in zip(tangents, gradients.is_tensor) if is_tensor]
+            with private.tangents_enabled(True):  # PyTorch disables them here; outer levels need them
+                # Unpacking one level keeps jacfwd(jacfwd) right: saved tensors are dual in this level too.
+                primals = [private.forward_ad.unpack_dual(x, level=0).primal for x in ctx.saved_tensors]
+                indices = [*range(ctx.num_outputs)]
+                saved, masks = _unpack(ctx, primals, indices, gradients.mask_nan_grad, mask_tangents=True)
+                if gradients.jvp:
+                    output_tangents: Iterable[Any] = gradients.call(gradients.jvp, tensor_tangents, saved)
+                else:
+                    output_tangents = gradients.transpose(tensor_tangents, saved, masks)
+                pairs = zip(_mask(output_tangents, masks), masks)
+                results = [None if mask is None else tangent for tangent, mask in pairs]
+            return from_results(results)
+
+    Node._backward_cls.__name__ = f"{gradients.overload._opname}Backward"  # what `grad_fn` prints
+    return Node
+
+
+class _Once(torch.autograd.Function):
+    """The identity on the first `count` tensors; its output depends on all tensors, but has no derivative."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(name: str, count: int, *tensors: Tensor) -> tuple[Tensor, ...]:
+        return tuple(x.view_as(x) for x in tensors[:count])
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: object) -> None:
+        ctx.name = inputs[0]
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> NoReturn:
+        raise _once_error(ctx.name, "a second derivative")
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Tensor) -> NoReturn:
+        raise _once_error(ctx.name, "a derivative of its gradient")
+
+
+def _once_error(name: str, request: str) -> RuntimeError:
+    return RuntimeError(
+        f"{name}: the Op declares once_differentiable=True, which allows first derivatives in backward mode; got a "
+        f"request for {request}. Write backward (and jvp) with differentiable operators, or omit create_graph"
+    )
+
+
+def _refuse_derivative(name: str, gradients: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
+    """The same gradients, which raise an error if they are differentiated; `inputs` is what they depend on."""
+    present = [g.detach() for g in gradients if g is not None]
+    dependencies = [x for x in inputs if isinstance(x, Tensor) and x.is_floating_point()]
+    results = iter(_Once.apply(name, len(present), *present, *dependencies))  # type: ignore[no-untyped-call]
+    return [None if g is None else next(results) for g in gradients]
