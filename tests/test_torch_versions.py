@@ -9,7 +9,7 @@ import pytest
 
 from torch_opkit import _torch_private as private
 
-VERSIONS = Path(__file__).parents[1] / "versions"
+VERSIONS = Path(__file__).parent / "versions"
 
 
 @pytest.fixture
