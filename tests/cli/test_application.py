@@ -68,8 +68,7 @@ INPUT_ERRORS = {
     "model ending": (("fit", "--out", "model.pt"), "ends with .safetensors; got 'model.pt'"),
     "date": (("scenarios", "--through", "yesterday"), "expected a date YYYY-MM-DD; got 'yesterday'"),
     "volatility": (("portfolio", "--volatility", "-1"), "'--volatility': expected a number > 0; got -1"),
-    "operator": (("op", "check", "rolling_meen"), "unknown operator 'rolling_meen'; did you mean 'rolling_mean'?"),
-    "not a function": (("diagnose", "math:pi"), "expected a function; got math:pi, of type float"),
+    "not a function": (("profile", "math:pi"), "expected a function; got math:pi, of type float"),
     "fitted model": (("profile", __file__), "expected a fitted model, *.safetensors; got "),
     "short history": (("backtest", "--symbols", "BRENT", "--first-year", "1990"), "must have 5 years"),
     "year": (("backtest", "--symbols", "BRENT", "--first-year", "2050"), "2050"),
@@ -147,7 +146,7 @@ def test_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 @pytest.mark.process
 def test_closed_pipe_ends_quietly() -> None:
-    command = f"{sys.executable} -m torchcommodity op list | true"
+    command = f"{sys.executable} -m torchcommodity data list | true"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
     assert "Traceback" not in done.stderr
 

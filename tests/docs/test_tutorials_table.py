@@ -51,7 +51,7 @@ def test_tutorials_table_has_a_row_per_listing() -> None:
 
 @pytest.mark.parametrize("name", sorted({name for row in ROWS for name in row.names}))
 def test_tutorials_table_names_can_be_imported(name: str) -> None:
-    package, *attributes = f"torchcommodity.{name}".split(".")
+    package, *attributes = (name if name.startswith("torch_opkit.") else f"torchcommodity.{name}").split(".")
     module = importlib.import_module(package)
     assert reduce(getattr, attributes, module) is not None
 

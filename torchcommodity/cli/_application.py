@@ -15,12 +15,11 @@ import torchcommodity
 
 COMMANDS = (
     "fit", "predict", "forecast", "simulate", "risk", "backtest", "scoreboard", "tune", "portfolio", "scenarios",
-    "optimize", "profile", "export", "batch", "serve", "data", "op", "diagnose", "cache", "doctor",
+    "optimize", "profile", "export", "batch", "serve", "data", "cache", "doctor",
 )  # fmt: skip
 EXIT_CODES = (
-    "Exit codes: 0 done; 1 a check failed (op check, diagnose, doctor); 2 invalid input; "
-    "3 done, but some panels were rejected (batch); 4 the code under test crashed (op check, diagnose, profile, "
-    "scoreboard); 130 interrupted."
+    "Exit codes: 0 done; 1 a check failed (doctor); 2 invalid input; 3 done, but some panels were rejected (batch); "
+    "4 the code under test crashed (profile, scoreboard); 130 interrupted."
 )
 INPUTS = ("source", "data", "references", "curve", "covariates", "config", "model", "quantiles")
 
