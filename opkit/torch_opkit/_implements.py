@@ -10,7 +10,7 @@ from torch.overrides import get_ignored_functions, resolve_name
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 Default = Callable[..., Any]  # func, types, args, kwargs -> result
 
-_HANDLERS: dict[type, dict[Any, Callable[..., Any]]] = {}
+HANDLERS: dict[type, dict[Any, Callable[..., Any]]] = {}
 
 
 def implements(tensor_type: type, *functions: Callable[..., Any]) -> Callable[[Handler], Handler]:
@@ -47,7 +47,7 @@ def implements(tensor_type: type, *functions: Callable[..., Any]) -> Callable[[H
     _check_arguments(tensor_type, functions)
 
     def register(handler: Handler) -> Handler:
-        _HANDLERS.setdefault(tensor_type, {}).update(dict.fromkeys(functions, handler))
+        HANDLERS.setdefault(tensor_type, {}).update(dict.fromkeys(functions, handler))
         return handler
 
     return register
@@ -102,7 +102,7 @@ def dispatch(
     types = tuple(types)
     if not all(_related(kind, cls) or (issubclass(kind, Tensor) and not issubclass(cls, Tensor)) for kind in types):
         return NotImplemented
-    handlers = (_HANDLERS.get(base, {}).get(func) for base in cls.__mro__)
+    handlers = (HANDLERS.get(base, {}).get(func) for base in cls.__mro__)
     handler = next((handler for handler in handlers if handler is not None), None)
     result = NotImplemented if handler is None else handler(*args, **(kwargs or {}))
     if result is not NotImplemented:

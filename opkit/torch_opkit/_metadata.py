@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_map_only
 
-from torch_opkit._implements import as_plain, dispatch, implements
+from torch_opkit._implements import HANDLERS, as_plain, dispatch
 from torch_opkit.arguments import raise_invalid, to_tensor
 
 CONCATENATING = (
@@ -141,5 +141,5 @@ def _concatenate(function: Callable[..., Any], *args: object, **kwargs: object) 
     return kind(function(*plain_args, **plain_kwargs), **(kind.merge(metadata) if metadata else {}))
 
 
-for function in CONCATENATING:
-    implements(MetadataTensor, function)(functools.partial(_concatenate, function))
+# without the checks of `implements`, which import much
+HANDLERS[MetadataTensor] = {function: functools.partial(_concatenate, function) for function in CONCATENATING}
