@@ -18,6 +18,8 @@ from torch_opkit._contract.checks import CHECKS
 from torch_opkit._contract.report import Report
 from torch_opkit._contract.runner import check
 
+__all__ = ["OpContract"]
+
 STATED = ("samples", "time", "causal", "warmup", "reference", "settings", "bad_inputs", "cases", "compiled")
 
 
