@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from torchcommodity import data, export, forecast
-from torchcommodity.models import HarLstmConfig, to_model_config, windowed
+from torchcommodity.models import HarLstmConfig, HarNetwork, HarOutput, ModelConfig, to_model_config, windowed
 from torchcommodity.training import FitConfig, TrainConfig, from_toml, to_toml, tune
 
 SHORT = FitConfig(train=TrainConfig(epochs=2))
@@ -155,6 +155,26 @@ def test_a_network_that_looks_ahead_is_refused(prices: data.Panel, network: type
         forecast.fit(prices, SHORT, model=network)
     with pytest.raises(ValueError, match=f"backtest: model .*{message}"):
         forecast.backtest(prices, SHORT, model=network, first_year=2016, baselines={})
+
+
+def test_a_correction_needs_no_layer_of_a_certain_name(prices: data.Panel) -> None:
+    class Convolution(HarNetwork):
+        def __init__(self, assets: int, config: ModelConfig) -> None:
+            super().__init__(assets, config)
+            self.layer = nn.Conv1d(config.har.features, len(config.har.horizons), 1)
+
+        def correction(self, har_output: HarOutput) -> torch.Tensor:
+            sequences = self.to_sequences(har_output.features)
+            return self.from_sequences(self.layer(sequences.mT).mT).transpose(-1, -2)
+
+    assert forecast.fit(prices, SHORT, model=Convolution).predict(prices).log_returns.isfinite().all()
+
+
+def test_a_network_of_quantiles_explains_its_median_itself(prices: data.Panel, fitted: forecast.Forecaster) -> None:
+    explained = fitted.location(prices), export.Artifact.from_forecaster(fitted).location(prices)
+    assert {x.sentence("WTI", "3m") for x in explained} == {"3 months: forecast by the network"}
+    scale = forecast.fit(prices, SHORT, model=windowed(network_examples.ResidualCnn, output="scale"))
+    assert scale.location(prices).parts
 
 
 @pytest.mark.parametrize("network", [network_examples.Mlp, network_examples.SizedCorrection])

@@ -15,10 +15,12 @@ from torchcommodity.models import HarNetwork, HarOutput, ModelConfig
 from torchcommodity.optimize import (
     benchmark_inputs,
     benchmark_table,
+    correction_importance,
     fine_tune,
     mixed_precision,
     model_size,
     pipeline,
+    profile,
     prune,
     prune_units,
     quantize,
@@ -98,7 +100,10 @@ def test_every_step_of_the_pipeline_takes_a_network_on_windows(mlp: Forecaster, 
     assert {"75 % of units pruned", "distilled", "int8", "combined", "no network"} < set(variants)
     assert variants["75 % of units pruned"].forecaster.model.config.numbers() == {"lookback": 20, "settings.hidden": 2}
     assert variants["distilled"].forecaster.model.config.numbers()["settings.hidden"] == 4
-    assert "inputs and rows pruned left out: " in variants["original"].note
+    assert variants["original"].note == (
+        "Left out: inputs and rows pruned (the network must select its inputs, and one on look-back windows reads all "
+        "that it is given)"
+    )
     rows = {row.variant: row for row in benchmark_table(variants, inputs, start, rows=400, batch_size=2, calls=5)}
     assert rows["float32 prices"].crps == pytest.approx(rows["original"].crps, rel=1e-4)
     assert rows["combined"].size.bytes < rows["original"].size.bytes
@@ -125,6 +130,28 @@ def test_units_that_are_no_setting_are_refused(panel: Panel) -> None:
         ValueError, match=r"prune_units: the units of the layers must be one of the settings .*settings='lookback'"
     ):
         prune_units(forecaster, 0.5)
+
+
+@pytest.mark.parametrize("network", [Mlp, Correction, Mixture])
+def test_zero_units_of_a_forecaster_need_no_example(network: type[nn.Module], panel: Panel, predict: Predict) -> None:
+    forecaster = fit(panel, network)
+    if network is Mixture:  # it has the last layer only
+        with pytest.raises(ValueError, match=r"layer to prune before the last one, .*last=\['network.linear'\]"):
+            prune_units(forecaster, 0.5, method="zero")
+        return
+    zeros = prune_units(forecaster, 0.5, method="zero")
+    assert model_size(zeros).sparsity > model_size(forecaster).sparsity
+    assert predict(zeros).shape == predict(forecaster).shape
+
+
+def test_prices_are_batches_of_a_profile(mlp: Forecaster, inputs: ModelInputs) -> None:
+    assert "network" in profile(mlp, inputs, steps=1, warmup=0, stacks=False).stages
+
+
+def test_inputs_of_a_network_on_windows_are_not_selected(mlp: Forecaster, inputs: ModelInputs) -> None:
+    message = "correction_importance: the network must select its inputs, .*fit it with a shorter lookback.*lookback=20"
+    with pytest.raises(ValueError, match=message):
+        correction_importance(mlp, inputs)
 
 
 def test_a_mixture_is_trained_by_its_quantiles(panel: Panel, inputs: ModelInputs, predict: Predict) -> None:

@@ -98,6 +98,20 @@ def test_prune_units_of_forecasters(name: str, forecaster: Forecaster, inputs: M
     torch.testing.assert_close(small(*inputs.batch()), model(*inputs.batch()), equal_nan=True)
 
 
+def test_prune_units_follows_a_buffer_that_is_cut_to_the_input() -> None:
+    class Positions(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("position", torch.rand(1, 50, 4))
+            self.layers = nn.Sequential(nn.Linear(4, 8), nn.GELU(), nn.Linear(8, 2))
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.layers(x + self.position[:, : x.size(1)])
+
+    small: Any = prune_units(Positions(), 0.5, example=torch.ones(1, 10, 4))
+    assert small.layers[0].out_features == 4
+
+
 def test_prune_units_zeros_rows_of_a_module_that_cannot_be_traced() -> None:
     model, x = Branching(), torch.randn(2, 3)
     with pytest.raises(ValueError, match=r'must be traceable by torch\.fx; method="zero" sets'):

@@ -96,7 +96,7 @@ def optimize(
     _print_benchmark(screen, result, batch, forecaster.horizons)
     for row in result:
         if row.note:
-            output.print_line(screen, f"{row.variant}: {row.note}.")
+            output.print_line(screen, f"{'' if row.variant == library.ORIGINAL else f'{row.variant}: '}{row.note}.")
     output.print_line(screen, library.summarize_benchmark(result))
     output.print_written(screen, *(out / name for name in FILES))
 

@@ -279,6 +279,8 @@ def panel_location(metadata: Metadata, panel: Panel) -> Location | None:
     """What moves the medians of an artifact from the last row of an aligned panel; None for an earlier version's."""
     if metadata.location is None:
         return None
+    if metadata.network_median:
+        return Location((), metadata.symbols, metadata.horizons, metadata.frequency, network=True)
     (prices,), (days,) = panel_inputs(metadata, panel)
     columns, rolls = metadata.layout.split(prices), None
     if any(metadata.contracts):  # those of the graph

@@ -70,6 +70,7 @@ class Metadata:
         location: what `Artifact.location` needs beside the prices. A file of an earlier version has none.
         scale: S of each symbol whose prices may be zero or negative: the graph returns quantiles of the change of
             asinh(P / S); null for one in logs. Empty if all are.
+        network_median: whether a network of the user's forecasts the median itself, which `location` does not explain.
     """
 
     format: ArtifactFormat
@@ -95,6 +96,7 @@ class Metadata:
     closes: tuple[str, ...] = ()
     curve_of: tuple[str | None, ...] = ()
     scale: tuple[float | None, ...] = ()
+    network_median: bool = False
 
     @property
     def price_scale(self) -> Tensor | None:
@@ -138,10 +140,11 @@ class Metadata:
         return day_range(self.calendar)
 
     def to_json(self) -> str:
-        """Convert to JSON, without the checksum, and without a scale that no symbol has."""
+        """Convert to JSON, without the checksum, a scale that no symbol has, and a median of no network."""
         values = asdict(replace(self, sha256=""))
-        if not self.scale:
-            del values["scale"]
+        for name in ("scale", "network_median"):
+            if not values[name]:
+                del values[name]
         return json.dumps(values, sort_keys=True)
 
 
@@ -187,6 +190,7 @@ def make_metadata(forecaster: Forecaster, format: ArtifactFormat) -> Metadata:
         location=LocationRecord.from_har(forecaster.model.har),
         ranges=forecaster.ranges,
         scale=() if scale is None else tuple(None if math.isnan(x) else x for x in scale.tolist()),
+        network_median=forecaster.model.forecasts_median,
     )
 
 

@@ -175,7 +175,7 @@ class Forecaster:
             curve: as for `predict`.
 
         Returns:
-            The parts of each symbol at each horizon; printed, one sentence per symbol.
+            The parts of each symbol at each horizon, none of a network that forecasts the median; printed as sentences.
 
         Example:
             >>> from torchcommodity import data, forecast
@@ -183,10 +183,11 @@ class Forecaster:
             >>> print(forecast.fit(prices).location(prices).sentence("HENRY_HUB", 63))
             3 months: season: -1.0 %
         """
-        forecaster = self.to("cpu")
-        panel = self._panel(prices, references, curve)
+        forecaster, panel = self.to("cpu"), self._panel(prices, references, curve)
         inputs = forecaster._inputs(panel, covariates)
         forecaster._check_warmup(forecaster._price_range(inputs.prices))
+        if self.model.forecasts_median:
+            return Location((), self.symbols, self.horizons, self.frequency, network=True)
         return explain_location(forecaster.model.har, inputs, self.symbols, self.references, panel.units)
 
     @operation("simulate")

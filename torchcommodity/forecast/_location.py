@@ -54,6 +54,7 @@ class Location:
         horizons: of the forecast, in rows.
         frequency: of the prices: what a row is.
         units: of symbols whose prices may be negative; "" where not stated.
+        network: whether a network of the user's forecasts the median itself; there are no parts then.
     """
 
     parts: tuple[LocationPart, ...]
@@ -61,6 +62,7 @@ class Location:
     horizons: tuple[int, ...]
     frequency: Frequency
     units: Mapping[str, str] = field(default_factory=dict)
+    network: bool = False
 
     def to_pandas(self) -> "pd.DataFrame":
         """One row per part, with the fields of `LocationPart` as columns."""
@@ -87,6 +89,8 @@ class Location:
             raise ValueError(f"sentence: symbol must be one of {', '.join(self.symbols)}; got {symbol!r}")
         default = self.horizons[:3][-1] if horizon is None else horizon
         rows = self.horizons[horizon_index(default, self.horizons, RowCalendar(self.frequency))]
+        if self.network:
+            return f"{horizon_name(rows, self.frequency)}: forecast by the network"
         own = [part for part in self.parts if (part.symbol, part.horizon) == (symbol, rows)]
         if symbol in self.units:
             return f"{horizon_name(rows, self.frequency)}: {_spread_words(own, self.units[symbol])}"

@@ -52,7 +52,7 @@ class HarNetwork(nn.Module):
     """
 
     config: ModelConfig
-    head: nn.Linear  # to the correction of every horizon, see `correction_head`
+    head: nn.Linear  # to the correction of every horizon, see `correction_head`; one of the user's may lack it
     last_rows: int | None = None  # last rows of `Har` that a forecast depends on; None = all
     recurrence: str = ""  # name of the recurrent layer, if there is one whose units only the head reads
     lookback: int | None = None  # rows of the windows that a network other than a correction is trained on
@@ -87,11 +87,21 @@ class HarNetwork(nn.Module):
         """Raw correction of log sigma at every row: zero in an untrained model, bounded and shrunk by `Har`."""
         raise NotImplementedError(f"{type(self).__name__} must define correction(har_output)")
 
+    @property
+    def forecasts_median(self) -> bool:
+        """Whether the network forecasts the median itself, so that the location of `Har` does not explain it."""
+        return False
+
     def to_sequences(self, x: Tensor) -> Tensor:  # (B, T, N, F) -> (B N, T, F)
         """One sequence per symbol, in the dtype of the network (prices are double)."""
         B, T, N, F = x.shape
+        if hasattr(self, "head"):
+            dtype = self.head.weight.dtype
+        else:
+            own = [p for name, p in self.named_parameters() if not name.startswith("har.") and p.is_floating_point()]
+            dtype = own[0].dtype if own else x.dtype
         # to one axis first: torch 2.10 does not export `flatten(0, 1)` here, as it guards on two symbolic strides
-        return x.to(self.head.weight.dtype).transpose(1, 2).flatten().view(B * N, T, F)
+        return x.to(dtype).transpose(1, 2).flatten().view(B * N, T, F)
 
     def from_sequences(self, sequences: Tensor) -> Tensor:  # (B N, T, C) -> (B, T, N, C)
         """Inverse of `to_sequences`."""

@@ -326,6 +326,11 @@ class WindowNetwork(HarNetwork):
             return log
         return torch.cat([torch.zeros_like(log[:, :1]), log[:, 1:] - log[:, :-1]], 1)
 
+    @property
+    def forecasts_median(self) -> bool:
+        """Whether the network forecasts the median itself; a scale is one about the location of `Har`."""
+        return self.layer is not None or self.config.output != "scale"
+
     def correction(self, har_output: HarOutput) -> Tensor:
         raise NotImplementedError("a network on windows of prices has no correction of the scale of `Har`")
 

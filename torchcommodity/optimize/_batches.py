@@ -121,12 +121,19 @@ def raise_empty(argument: str = "batches") -> NoReturn:
     raise ValueError(f"{current_operation()}: {argument} must hold at least one batch; got an empty iterable")
 
 
+def measured_batches(model: nn.Module | Forecaster, batches: Iterable[object] | ModelInputs) -> Iterable[object]:
+    """Batches as they are or, of a forecaster's prices, 16 windows."""
+    if isinstance(batches, ModelInputs) and isinstance(model, Forecaster):
+        return price_windows(model, batches, _window_ends(model, batches, WINDOWS))
+    return batches
+
+
 def batches_and_loss(
     model: nn.Module | Forecaster, batches: Iterable[object] | ModelInputs, loss_fn: Loss | None
 ) -> tuple[Iterable[object], Loss]:
     """Batches and their loss: as they are for a module, made of prices for a forecaster with ModelInputs."""
     if isinstance(batches, ModelInputs) and isinstance(model, Forecaster):
-        return price_windows(model, batches, _window_ends(model, batches, WINDOWS)), loss_fn or price_loss(model)
+        return measured_batches(model, batches), loss_fn or price_loss(model)
     check_batches(batches, repeated=False)
     if loss_fn is None:
         raise_invalid(current_operation(), "batches need a loss_fn(output, target)", loss_fn=None)

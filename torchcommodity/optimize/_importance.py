@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from torch_opkit.arguments import check_integer, check_number, current_operation, operation, raise_invalid
 from torchcommodity.forecast import Forecaster
-from torchcommodity.models import InputSelection
+from torchcommodity.models import InputSelection, WindowNetwork
 from torchcommodity.optimize._batches import batch_loss, batches_and_loss, split_batch
 from torchcommodity.optimize._module import Loss, copy_module, is_sequence, threads_of
 from torchcommodity.training import ModelInputs, check_no_extra_terms, one_thread
@@ -212,6 +212,10 @@ def input_selection(forecaster: object) -> InputSelection:
         rule = "forecaster must be a Forecaster: its features and past rows are those of prices"
         raise_invalid(current_operation(), rule, TypeError, forecaster=type(forecaster).__name__)
     model: object = forecaster.model
+    if isinstance(model, WindowNetwork):
+        rule = "the network must select its inputs, and one on look-back windows reads all that it is given"
+        rule += ": see `importance`, and fit it with a shorter lookback or fewer symbols"
+        raise_invalid(current_operation(), rule, lookback=model.config.lookback)
     if not isinstance(model, InputSelection):
         rule = "forecaster must have a network that selects its inputs (models.InputSelection), as HarLstm does"
         raise_invalid(current_operation(), rule, model=type(model).__name__)

@@ -1,5 +1,6 @@
 """Optimized variants of a forecaster: each method separately, and a combination."""
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -66,7 +67,8 @@ def pipeline(
 ) -> dict[str, Variant]:
     """Apply every optimization separately, and combine distillation, row pruning, int8 and compilation.
 
-    A method that the model does not allow is left out; the note of the original says which and why.
+    A method that the model does not allow is left out; the note of the original says which and why in short. The
+    function of the method, such as `prune_units`, says it for every layer.
 
     Args:
         forecaster: forecaster with a network, fitted on `inputs`.
@@ -108,7 +110,6 @@ def pipeline(
 
     every_row = network.lookback is None  # else it forecasts the last row only
     methods: dict[str, Callable[[], Variant]] = {
-        ORIGINAL: lambda: Variant(forecaster, AllRowsForecaster(network) if every_row else network.eval()),
         **({"last row only": lambda: _eager(forecaster)} if every_row else {}),
         "80 % of weights pruned": lambda: tuned(prune(forecaster, 0.8)),
         "75 % of units pruned": with_units_pruned,
@@ -120,7 +121,8 @@ def pipeline(
     }
     if compiled:
         methods["compiled"] = lambda: _compiled(forecaster, example)
-    variants, refusals = dict[str, Variant](), list[str]()
+    original = Variant(forecaster, AllRowsForecaster(network) if every_row else network.eval())
+    variants, refusals = {ORIGINAL: original}, list[str]()
     for done, (name, apply) in enumerate(methods.items()):
         if progress is not None:
             progress(done, len(methods) + 1, name)
@@ -129,9 +131,10 @@ def pipeline(
             try:
                 variants[name] = apply()
             except (ValueError, RuntimeError) as error:
-                refusals.append(f"{name} left out: {str(error).partition(chr(10))[0].rstrip('.')}")
-    variants[ORIGINAL] = variants[ORIGINAL]._replace(note="; ".join(refusals))
-    student = variants.get("distilled", variants[ORIGINAL]).forecaster
+                refusals.append(f"{name} ({_in_short(error)})")
+    if refusals:
+        variants[ORIGINAL] = original._replace(note=f"Left out: {', '.join(refusals)}")
+    student = variants.get("distilled", original).forecaster
     if isinstance(student.model, InputSelection) and student.model.har.shrink.any():
         student = prune_rows(student, correction_importance(student, inputs))
     small = quantize(student)
@@ -142,6 +145,16 @@ def pipeline(
     without.har.load_state_dict(network.har.state_dict())
     variants[NO_NETWORK] = _eager(replace(forecaster, model=without))
     return variants
+
+
+def _in_short(error: Exception) -> str:
+    """The rule of an error, without its operation, details of layers, and what was received.
+
+    >>> _in_short(ValueError("prune_units: the model must have units (lstm: has two layers); got model='Lstm'"))
+    'the model must have units'
+    """
+    line = re.sub(r"^\w+: ", "", str(error).partition("\n")[0])
+    return re.split(r"; | \(|: ", line)[0].rstrip(".")
 
 
 def _small_student(teacher: Forecaster, seed: int) -> Forecaster:

@@ -9,7 +9,7 @@ from torch.nn.utils import prune as torch_prune
 
 from torch_opkit.arguments import check_integer, check_number, operation, raise_invalid
 from torchcommodity import nn as own
-from torchcommodity.models import HarNetwork, ModelConfig, WindowNetwork, build_model
+from torchcommodity.models import HarNetwork, ModelConfig, ModelInputs, WindowNetwork, build_model
 from torchcommodity.optimize._module import Model, call, call_model, restored_mode, with_module
 from torchcommodity.optimize._unit_groups import CONV, UnitGroup, find_unit_groups, remove_units, score_units
 from torchcommodity.optimize._weights import Weight, check_layers, copy_without_masks, in_layers, prunable_weights
@@ -38,7 +38,7 @@ def prune_units(
     A model that cannot be traced, because its forward depends on values, is pruned with method="zero": the units with
     the smallest L1 norm of their incoming weights get zeros for them (`torch.nn.utils.prune.ln_structured`), in every
     linear, convolutional and recurrent layer but the last one called; a unit of a recurrent layer in all of its gates.
-    Biases and sizes stay.
+    Biases and sizes stay. So does every model whose units cannot be removed.
 
     Args:
         model: any module; a forecaster whose head reads one recurrent layer and nothing else, which the attribute
@@ -168,12 +168,23 @@ def _groups(module: nn.Module, layers: Sequence[str] | None, example: object) ->
     return groups
 
 
+def _any_prices(module: HarNetwork) -> ModelInputs:
+    """Constant prices with a forecast, and what else the module may ask for."""
+    config, rows = module.har.config, module.har.config.warmup + 3
+    prices = torch.ones(rows, module.har.assets, dtype=torch.double)
+    references = prices.new_ones(rows, len(config.references)) if config.references else None
+    bars = prices.new_ones(*prices.shape, 3) if config.bars else None
+    return ModelInputs(prices, references=references, days=torch.arange(rows), bars=bars)
+
+
 @torch.no_grad()
 def _zero_units(module: nn.Module, amount: float | None, layers: Sequence[str] | None, example: object) -> nn.Module:
     """Zero the incoming weights of the units with the smallest L1 norm, in every layer but the last one called."""
+    if example is None and isinstance(module, HarNetwork):
+        example = _any_prices(module).batch()
     if amount is None or example is None:
         rule = 'method="zero" needs amount, and an example, which shows the last layer'
-        raise_invalid("prune_units", rule, amount=amount, example=type(example).__name__)
+        raise_invalid("prune_units", rule, amount=amount, example=None if example is None else type(example).__name__)
     check_layers(module, layers)
     incoming: dict[nn.Module, dict[str, list[Weight]]] = {}  # of each layer, by part of a stack or direction
     for weight in prunable_weights(module):

@@ -53,7 +53,9 @@ class UnitGroup:
 
 
 class _Tracer(fx.Tracer):
-    """Does not trace into the layers of this library either."""
+    """Does not trace into the layers of this library either; a buffer may be cut to the length of the input."""
+
+    proxy_buffer_attributes = True
 
     def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
         return isinstance(m, layers.LSTM) or super().is_leaf_module(m, module_qualified_name)

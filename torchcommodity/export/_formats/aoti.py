@@ -3,6 +3,7 @@
 import platform
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -51,7 +52,8 @@ def to_bytes(
     program = move(program, device)
     for node in program.graph.nodes:
         node.meta.pop("stack_trace", None)  # contains local paths
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # deprecations inside torch's compiler
         package = torch._inductor.aoti_compile_and_package(
             program, package_path=f"{folder}/model.pt2", inductor_configs=SETTINGS | (inductor_configs or {})
         )

@@ -9,12 +9,13 @@ from torch import nn
 
 from torch_opkit.arguments import check_integer, operation, raise_invalid
 from torchcommodity.forecast import Forecaster
-from torchcommodity.optimize._batches import check_iterable, raise_empty
+from torchcommodity.optimize._batches import check_iterable, measured_batches, raise_empty
 from torchcommodity.optimize._compile.comparison import Comparison
 from torchcommodity.optimize._compile.result import CompileResult
 from torchcommodity.optimize._module import Loss, module_of, threads_of
 from torchcommodity.optimize._speedup import speedup
 from torchcommodity.optimize._steps import device_of, restored, to_device
+from torchcommodity.training import ModelInputs
 
 Mode = Literal["default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"]
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
@@ -24,7 +25,7 @@ MOST = 64  # batches that are run
 @operation("compile")
 def compile(
     model: nn.Module | Forecaster,
-    batches: Iterable[object],
+    batches: Iterable[object] | ModelInputs,
     *,
     mode: Mode = "default",
     dynamic: bool | None = None,
@@ -69,6 +70,7 @@ def compile(
     if options is not None and mode != "default":
         raise_invalid("compile", "give either a mode or options, which a mode would set", mode=mode, options=options)
     module = module_of(model)
+    batches = measured_batches(model, batches)
     check_iterable(batches)
     iterator, device = iter(batches), device_of(module)
     examples = [to_device(batch, device) for batch in islice(iterator, MOST)]

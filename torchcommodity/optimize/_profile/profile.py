@@ -8,12 +8,14 @@ from torch import nn
 
 from torch_opkit.arguments import check_integer, operation, raise_invalid
 from torchcommodity.forecast import Forecaster
+from torchcommodity.optimize._batches import measured_batches
 from torchcommodity.optimize._module import Loss, module_to_run, threads_of
 from torchcommodity.optimize._profile.measure import BatchSource, ProfiledStep, measure
 from torchcommodity.optimize._profile.result import Profile
 from torchcommodity.optimize._profile.stacks import locations, record_stacks, write_stacks, write_trace
 from torchcommodity.optimize._profile.summarize import summarize
 from torchcommodity.optimize._steps import restored
+from torchcommodity.training import ModelInputs
 
 PathLike = str | Path
 
@@ -21,7 +23,7 @@ PathLike = str | Path
 @operation("profile")
 def profile(
     model: nn.Module | Forecaster,
-    batches: Iterable[object],
+    batches: Iterable[object] | ModelInputs,
     *,
     loss_fn: Loss | None = None,
     optimizer: torch.optim.Optimizer | None = None,
@@ -42,8 +44,8 @@ def profile(
         model: any module, compiled ones included, or a forecaster (on one CPU thread, as it forecasts).
         batches: an iterable of batches, such as a DataLoader or [batch]. A list or DataLoader starts again at its end;
             from an iterator that ends fewer steps are measured. A batch is a Tensor, a tuple or list of arguments, or a
-            mapping of keyword arguments; see `benchmark_inputs` for forecasters. With a `loss_fn` it is
-            (inputs, target), where inputs are any of these.
+            mapping of keyword arguments. With a `loss_fn` it is (inputs, target), where inputs are any of these. Of a
+            forecaster: [`benchmark_inputs`] or prices (`training.model_inputs`), of which 16 windows are taken.
         loss_fn: loss_fn(output, target), or loss_fn(output) for batches without a target.
         optimizer: optimizer of the model's parameters.
         steps: measured steps; the result is their mean.
@@ -83,7 +85,7 @@ def profile(
         raise_invalid("profile", "trace and stacks must be files, not folders", path=str(folders[0]))
     with threads_of(model), restored(module, optimizer, training=loss_fn is not None):
         run = ProfiledStep(module, loss_fn, optimizer)
-        measurement = measure(run, BatchSource(batches), steps, warmup, wait)
+        measurement = measure(run, BatchSource(measured_batches(model, batches)), steps, warmup, wait)
         events = record_stacks(run, measurement.batch) if stacks else []
         result = summarize(run, measurement, locations(events), torch.get_num_threads())
     if trace is not None:
