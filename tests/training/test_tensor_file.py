@@ -82,6 +82,17 @@ def test_tensor_file_rejects_other_files(path: Path, content: bytes) -> None:
         read_tensor_file(path, "kind.1", "Owner")
 
 
+@pytest.mark.parametrize("more", ['"int8": {}', '"__metadata__": {}', ", ".join(f'"{n}": 0' for n in range(10**4))])
+def test_tensor_file_rejects_names_that_repeat_and_too_many(path: Path, more: str) -> None:
+    content = path.read_bytes()
+    length = int.from_bytes(content[:8], "little")
+    header = content[8 : 8 + length].rstrip()[:-1] + f", {more}}}".encode()
+    path.write_bytes(struct.pack("<Q", len(header)) + header + content[8 + length :])
+    with pytest.raises(ValueError, match=r"must be a file written by Owner\.save") as error:
+        read_tensor_file(path, "kind.1", "Owner")
+    assert "once" in str(error.value.__cause__) or "at most 10,000 tensors" in str(error.value.__cause__)
+
+
 @pytest.mark.parametrize("stop", [-1, -7, 100, 9])
 def test_tensor_file_rejects_truncated_file(path: Path, stop: int) -> None:
     path.write_bytes(path.read_bytes()[:stop])

@@ -1,5 +1,6 @@
 """tune: reproducible, never worse than the untrained baseline, symbols without history excluded."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -81,6 +82,24 @@ def test_tune_rejects_model_without_network_and_counts_below_one(panel: Panel, o
     for arguments in ({"trials": 0}, {"years": 0}):
         with pytest.raises(ValueError, match="tune: trials and years must be at least 1"):
             tune(panel, one_epoch, **arguments)
+
+
+def test_trial_with_which_training_diverges_is_no_error(
+    panel: Panel, one_epoch: FitConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, first = module.run_fold, one_epoch.train.learning_rate
+
+    def run_fold(fold: module.Fold) -> object:
+        if fold.config.train.learning_rate == first:
+            raise ValueError("tune: the gradient must be finite; got nan in epoch 1")
+        return run(fold)
+
+    monkeypatch.setattr(module, "run_fold", run_fold)
+    result = tune(panel, one_epoch, trials=4, years=1)
+    assert math.isnan(result.trials[0].change)
+    assert not math.isnan(result.best.change)
+    with pytest.raises(ValueError, match=r"^tune: none of 1 trials had valid settings; .*\}: the gradient must be fin"):
+        tune(panel, one_epoch, trials=1, years=1)
 
 
 def test_tune_result_ranks_invalid_settings_last() -> None:

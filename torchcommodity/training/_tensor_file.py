@@ -14,6 +14,7 @@ from torch import Tensor
 
 KEY = "torchcommodity"  # the only key of the file's metadata: safetensors would write several in random order
 MAX_DIGITS = 20  # of an integer, such as a seed
+MAX_TENSORS = 10_000  # of a file that is read: a checksum of each takes time
 
 
 def tensor_file_bytes(kind: str, tensors: Mapping[str, Tensor], metadata: Mapping[str, Any]) -> bytes:
@@ -57,9 +58,12 @@ def parse_tensor_file(
 ) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Inverse of `tensor_file_bytes`; see `read_tensor_file`. `label` names the content in messages."""
     try:
-        tensors = {name: x.clone() for name, x in safetensors.torch.load(content).items()}
         length = int.from_bytes(content[:8], "little")  # of the header, which is JSON
-        header = parse_json(json.loads(content[8 : 8 + length])["__metadata__"][KEY])
+        entries = parse_json(content[8 : 8 + length].decode())
+        if len(entries) > MAX_TENSORS:
+            raise ValueError(f"expected at most {MAX_TENSORS:,} tensors; got {len(entries):,}")
+        tensors = {name: x.clone() for name, x in safetensors.torch.load(content).items()}
+        header = parse_json(entries["__metadata__"][KEY])
         file_kind, metadata, sha256 = str(header["kind"]), header["metadata"], header["sha256"]
     except (safetensors.SafetensorError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(

@@ -149,18 +149,28 @@ def tune(
     start = next(iter(fold.years.values())).start
     result = TuneResult(config, tuple(results), str(panel.dates[start]), str(panel.dates[-1]), excluded)
     if math.isnan(result.best.change):
-        raise ValueError(f"tune: none of {len(results)} trials had valid settings; the first was {results[0].settings}")
+        first = fold._replace(config=_with_settings(config, results[0].settings))
+        tried = f"none of {len(results)} trials had valid settings; the first was {results[0].settings}"
+        try:
+            next(iter(executor.map(score_fold, [first])))
+        except ValueError as error:
+            raise ValueError(f"tune: {tried}: {str(error).removeprefix('tune: ')}") from None
+        raise ValueError(f"tune: {tried}")
     if not result.improved:
         return replace(result, config=replace(config, model=HarGarchConfig(config.model.har)))
     return replace(result, config=_with_settings(config, result.best.settings))
 
 
 def evaluate_fold(fold: Fold) -> float:
-    """Change of the pinball loss against the untrained baseline, in percent; NaN for invalid settings."""
+    """The score of a trial; NaN for settings that are invalid, or with which training diverges."""
     try:
-        build_model(fold.config.model, fold.inputs.prices.shape[1], fold.seed)
+        return score_fold(fold)
     except ValueError:
         return math.nan
+
+
+def score_fold(fold: Fold) -> float:
+    """Change of the pinball loss against the untrained baseline, in percent."""
     predictions, start = run_fold(fold).predictions, next(iter(fold.years.values())).start
     har = fold.config.model.har
     target = targets(positive_prices(fold.inputs.prices, fold.scale), har.horizons)[start:]
