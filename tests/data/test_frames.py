@@ -211,3 +211,14 @@ def test_symbols_stand_in_the_level_that_tells_the_columns_apart():
     frame = pd.concat({"NYMEX": frame.set_index(pd.to_datetime(["2024-01-02", "2024-01-03"]))}, axis=1)
     panel = data.to_panel(frame)
     assert (panel.symbols, panel.values.tolist()) == (("CL=F", "NG=F"), [[71.0, 3.55], [72.0, 3.6]])
+
+
+@pytest.mark.parametrize(("frequency", "last"), [("M", "2020-04-30"), ("W-FRI", "2020-04-24"), ("D", "2020-04-20")])
+def test_a_period_is_dated_when_its_price_is_known(frequency, last):
+    frame = pd.DataFrame({"WTI": [30.45, 16.52]}, pd.PeriodIndex(["2020-03-20", "2020-04-20"], freq=frequency))
+    assert str(data.to_panel(frame).dates[-1]) == last
+
+
+def test_numbers_of_rows_are_no_dates():
+    with pytest.raises(data.DataError, match=r"none among WTI; make them the index, as pd\.to_datetime"):
+        data.to_panel(pd.DataFrame({"WTI": [18.27, -37.63]}))

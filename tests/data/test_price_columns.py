@@ -171,6 +171,7 @@ def test_investing_is_read_in_its_languages(tmp_path, language):
     assert panel.symbols == ("Crude Oil",)
     assert panel.values.squeeze(1).tolist() == [68.04, 72.98, 71.77]
     assert panel.dates.astype(str).tolist() == ["2025-06-12", "2025-06-13", "2025-06-16"]
+    assert panel.bars is not None
 
 
 def test_lakhs_and_crores_are_numbers(tmp_path):
@@ -327,3 +328,31 @@ def test_the_price_that_a_refusal_names_is_no_date(tmp_path):
     text += '"CRUDE OIL, WTI",240102,2024-01-02,1605123\n"CRUDE OIL, WTI",240109,2024-01-09,1605223\n'
     with pytest.raises(data.DataError, match="name it with --column Open_Interest_All "):
         read(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("head", "cells", "price"),
+    [("Date,Open,High,Low,Close*,Adj Close**,Volume", "3771,3782,3755,3761,3750,1203344", "Close*"),  # of Yahoo's page
+     ("ds,y,yhat,yhat_lower,yhat_upper", "3761,3770,3700,3800", "y"),  # of Prophet
+     ("Date,WTI,Upper,Lower", "3761,3800,3700", "WTI"),
+     ("Date,Contract No,Price USD,Forecast", "17,3761,3770", "Price USD"),
+     ("Arrival_Date,Min Price,Max Price,Modal Price", "3740,3800,3761", "Modal Price")],  # of Agmarknet
+    ids=["asterisks", "forecasts", "bands", "numbers", "extremes"],
+)  # fmt: skip
+def test_what_stands_beside_a_price_is_no_symbol(tmp_path, head, cells, price):
+    panel = read(tmp_path, f"{head}\n" + "".join(f"2024-03-{day:02},{cells}\n" for day in (4, 5, 6)), "Oil.csv")
+    assert (panel.read_as.split(", ")[1], panel.values.squeeze(1).tolist()) == (f"column {price}", [3761.0] * 3)
+
+
+@pytest.mark.parametrize(
+    ("head", "price"),
+    [("Low,High,Mid", "Mid"), ("Bid,Offer,Mid", "Mid"), ("Other,Close", "Close")],
+)  # fmt: skip
+def test_a_refusal_names_the_likeliest_price(tmp_path, head, price):
+    text = f"Date,{head},Volume\n2024-03-04,3755,3782,3761,1203344\n2024-03-05,3740,3768,3744,1100234\n"
+    with pytest.raises(data.DataError, match=rf"name it with --column {price} \(column=\)"):
+        read(tmp_path, text)
+
+
+def test_rupees_are_prices(tmp_path):
+    assert read(tmp_path, 'Date,Gold\n29-Aug-2025,"₹ 1,03,824.00"\n').values.tolist() == [[103824.0]]

@@ -9,12 +9,12 @@ from torchcommodity.data._core.errors import DataError
 
 
 def key(name: str) -> str:
-    """A column name without case, accents, angle brackets, dots and underscores.
+    """A column name without case, accents, angle brackets, asterisks, dots and underscores.
 
     >>> key("<TICKER>"), key("Adj_Close"), key("Clôture"), key("Vol."), key("시가")
     ('ticker', 'adj close', 'cloture', 'vol', '시가')
     """
-    letters = unicodedata.normalize("NFKD", name.strip().strip("<>"))
+    letters = unicodedata.normalize("NFKD", name.strip().strip("<>*"))
     plain = "".join(letter for letter in letters if not unicodedata.combining(letter))
     return unicodedata.normalize("NFC", re.sub(r"[\s_.]+", " ", plain.lower()).strip())
 
@@ -83,7 +83,7 @@ INTERESTS = _words(
     "持仓量, 持仓, 空盘量, 未沖銷契約數, 未平仓量, 取組高, 미결제약정"
 )
 FIELDS = frozenset((*PRICES, *ADJUSTED, *OPENS, *HIGHS, *LOWS, *VOLUMES, *INTERESTS)) | {
-    "dividends", "stock splits", "capital gains", "mid", "bid", "ask", "vwap", "change",
+    "dividends", "stock splits", "capital gains", "mid", "bid", "ask", "offer", "vwap", "change",
 }  # fmt: skip
 
 _AMOUNTS = "inventor(y|ies)|stocks?|production|consumption|imports?|exports?|demand|supply"
@@ -101,7 +101,9 @@ _NEVER = re.compile(
     r"zmiana ?%?|perubahan ?%?|% thay doi|변동 ?%|"
     r"(sma|ema|ma|wma|rsi|macd|atr|std|vol|roc|momentum) ?[0-9]*|(is|has|log|days to|lag) .+|"
     r"(.* )?code|(.* )?date( .*)?|conid|permno|day|total|sum|average|mean|comments?|notes?|remarks?|status|(.* )?rigs|"
-    r"rig count|hub id|latitude|longitude"
+    r"rig count|hub id|latitude|longitude|offer|y ?hat( (lower|upper))?|(upper|lower|middle)( band)?|(bb|bollinger) .+|"
+    r"((min|max)(imum)?|high(est)?|low(est)?|prev(ious)?) (price|rate)|contract (no|nr)|"
+    r"(.* )?(forecast|predict(ed|ion))"
 )
 
 _AMOUNT_UNIT = re.compile(r".+[(\[](mwh?|gwh?|twh|%|lots?)[)\]]")

@@ -51,6 +51,10 @@ from torchcommodity.data._sources.tables.table import Table
 
 PERIODS = ("year", "quarter", "month", "week", "time", "period", "obs", "jahr", "quartal", "monat", "woche")
 BAR_NAMES = (*OPENS, *HIGHS, *LOWS)
+_PRICE = re.compile(r"\b(price|close|settle|last|mid|preis|prix|precio|preco|prezzo|kurs|cena|value|y)\b")
+_OTHER = re.compile(
+    r"\b(date|code|id|no|min|max|high|low|open(?! interest)|prev|previous|bid|ask|offer|forecast|adj)\b"
+)
 ROW_NUMBERS = ("index", "#", "no", "nr", "row", "id", "level 0")
 
 
@@ -120,9 +124,8 @@ class RoleFinder:
         prices = [n for n in rest if not self._is_no_price(n)]
         texts = [n for n in prices if self.columns[n].holds_names and len(rest) > 1]
         if len(texts) == len(prices):
-            amounts = [n for n in rest if n not in texts and not self.columns[n].holds_names]
-            amounts = [n for n in amounts if not re.search(r"\b(date|code|id)\b", self.keys[n])] or amounts
-            name = quote(self.table.names[amounts[0] if amounts else rest[0]])
+            amounts = [n for n in rest if n not in texts and not self.columns[n].holds_names] or rest
+            name = quote(self.table.names[self._likeliest(amounts)])
             got = f"{self._words(rest)}, whose names say positions, amounts, changes or identifiers"
             hint = (
                 f"; if one is a price, name it with --column {name} (column=); what is none, read by data.to_covariates"
@@ -270,7 +273,10 @@ class RoleFinder:
         named = named or self._named(DATE_COLUMNS, columns) or self._named(PERIODS, columns)
         if not named:
             hint = "; name it with --date NAME (date=)"
-            hint = "; separate the columns by comma, semicolon, tab or bar" if len(columns) == 1 else hint
+            if self.table.kind == "DataFrame":
+                hint = "; make them the index, as pd.to_datetime reads them, or a column date"
+            elif len(columns) == 1:
+                hint = "; separate the columns by comma, semicolon, tab or bar"
             raise self._error("one column of dates, such as date", f"none among {self._words(columns)}", hint)
         return named[0]
 
@@ -331,7 +337,9 @@ class RoleFinder:
         named = sorted(self._named(PRICES, columns), key=lambda n: PRICES.index(self.keys[n]))
         usable, findings = self.usable(named)
         if len(usable) == 1 or (usable and is_bar(set(self.keys))):
-            return usable[0], findings if usable[0] != named[0] else (), None
+            bars = self._find_bars(columns)
+            own = bars if bars is not None and bars.close == usable[0] else None
+            return usable[0], findings if usable[0] != named[0] else (), own
         if len(usable) > 1:
             raise self._several(sorted(usable))
         if (bars := self._find_bars(columns)) is not None:
@@ -402,8 +410,12 @@ class RoleFinder:
         return self._error(expected, f"text in {self._words(columns)}, such as {texts[0]!r}", hint)
 
     def _several(self, columns: list[int]) -> DataError:
-        hint = f"; name it with --column {quote(self.table.names[columns[0]])} (column=)"
+        hint = f"; name it with --column {quote(self.table.names[self._likeliest(columns)])} (column=)"
         return self._error("one price column", self._words(columns), hint)
+
+    def _likeliest(self, columns: list[int]) -> int:
+        """The column that a message names as an example of a price: by preference one that says so, and no extreme."""
+        return min(columns, key=lambda n: (not _PRICE.search(self.keys[n]), bool(_OTHER.search(self.keys[n]))))
 
     def _is_no_price(self, n: int) -> bool:
         """Whether name or cells say that a column is no price: a volume, a contract number, another date."""

@@ -97,8 +97,10 @@ def _pandas_cells(values: "pd.Series[Any]") -> "list[str] | Array":
     with extra("forecast"):
         from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
-    if hasattr(values.array, "to_timestamp"):  # periods are dated on their first day
-        values = values.dt.to_timestamp()
+    if hasattr(values.array, "to_timestamp"):  # periods are dated on their last day, months as text such as 2020-04 is
+        if str(values.dtype) == "period[M]":
+            return ["" if text == "NaT" else text for text in values.astype(str)]
+        values = values.dt.end_time.dt.normalize()
     if isinstance(values.dtype, np.dtype) and values.dtype.kind in "iufbM":
         return values.to_numpy()
     if values.dtype.kind == "M":  # with a time zone, or of Arrow
