@@ -346,7 +346,7 @@ def test_what_stands_beside_a_price_is_no_symbol(tmp_path, head, cells, price):
 
 @pytest.mark.parametrize(
     ("head", "price"),
-    [("Low,High,Mid", "Mid"), ("Bid,Offer,Mid", "Mid"), ("Other,Close", "Close")],
+    [("Low,High,Mid", "Mid"), ("Bid,Offer,Mid", "Mid")],
 )  # fmt: skip
 def test_a_refusal_names_the_likeliest_price(tmp_path, head, price):
     text = f"Date,{head},Volume\n2024-03-04,3755,3782,3761,1203344\n2024-03-05,3740,3768,3744,1100234\n"
