@@ -246,3 +246,18 @@ def test_cache_folder_follows_the_environment(empty_cache: Path, monkeypatch: py
     monkeypatch.delenv("TORCH_OPKIT_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", "/elsewhere")
     assert cache.cache_folder() == Path("/elsewhere/torch_opkit")
+
+
+def test_library_that_others_may_replace_is_not_loaded(tmp_path: Path) -> None:
+    planted = tmp_path / "key" / f"mine{'.dylib' if sys.platform == 'darwin' else '.so'}"
+    planted.parent.mkdir()
+    planted.touch()
+    assert cache.get_or_build(tmp_path, "mine", "key", lambda folder, target: None) == planted
+    for path, mode in ((planted, 0o666), (planted.parent, 0o777), (tmp_path, 0o777)):
+        before = path.stat().st_mode
+        path.chmod(mode)
+        with pytest.raises(
+            PermissionError, match=f"{path}: the cache of native libraries must be yours.*mode {mode:o}"
+        ):
+            cache.get_or_build(tmp_path, "mine", "key", lambda folder, target: None)
+        path.chmod(before)

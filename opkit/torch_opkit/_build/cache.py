@@ -5,6 +5,7 @@ import hashlib
 import os
 import re
 import shutil
+import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -49,8 +50,12 @@ def get_or_build(folder: Path, name: str, key: str, build: Callable[[Path, Path]
     """
     library = folder / key / f"{name}{'.dylib' if sys.platform == 'darwin' else '.so'}"
     if library.exists():
+        for path in (library, library.parent, folder):
+            _check_owner(path)
         return library
     library.parent.mkdir(parents=True, exist_ok=True)
+    for path in (library.parent, folder):
+        _check_owner(path)
     with _locked(library.parent / "lock"):
         if not library.exists():
             temporary = Path(tempfile.mkdtemp(prefix="building-", dir=library.parent))
@@ -60,6 +65,17 @@ def get_or_build(folder: Path, name: str, key: str, build: Callable[[Path, Path]
             finally:
                 shutil.rmtree(temporary, ignore_errors=True)
     return library
+
+
+def _check_owner(path: Path) -> None:
+    """A library is machine code: who may write to it, or to its folder, would run their own in this process."""
+    info = path.stat()
+    writable = info.st_mode & stat.S_IWOTH and not info.st_mode & stat.S_ISVTX  # sticky: nobody replaces files of others
+    if hasattr(os, "getuid") and (info.st_uid not in {os.getuid(), 0} or writable):
+        raise PermissionError(
+            f"{path}: the cache of native libraries must be yours, and not writable by others; got owner {info.st_uid}, "
+            f"mode {stat.S_IMODE(info.st_mode):o}; remove it, or set TORCH_OPKIT_CACHE to a folder of your own"
+        )
 
 
 @contextlib.contextmanager

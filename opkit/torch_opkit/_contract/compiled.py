@@ -41,7 +41,10 @@ def compile_backward(case: Case) -> None:
     """Compiled gradients agree with eager gradients."""
     module = CaseModule([require_gradient(case)])
     torch._dynamo.reset()
-    compiled = module.gradients(torch.compile(module.loss, fullgraph=True), module.inputs())
+    # a function of PyTorch's operators cannot be wrong in Inductor's kernels, which take long to build: only in tracing
+    tracing_only = not isinstance(case.op, Op) and case.op.plain
+    backend = "aot_eager_decomp_partition" if tracing_only else "inductor"
+    compiled = module.gradients(torch.compile(module.loss, fullgraph=True, backend=backend), module.inputs())
     assert_close(compiled, module.gradients(module.loss, module.inputs()), 1e-10, "compiled gradient")
 
 
