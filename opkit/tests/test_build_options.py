@@ -39,6 +39,7 @@ def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list
     for variable in ("CXX", "CUDA_HOME", "CUDA_PATH"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setattr(native, "load_library", lambda path: None)
+    monkeypatch.setitem(opkit.load.__globals__, "_build_and_try", lambda build, *paths: build(*paths))
 
     def run(sources: list[str], **options: Any) -> list[str]:
         monkeypatch.setitem(opkit.load.__globals__, "_LOADED", {})
@@ -166,6 +167,20 @@ def test_gencode_rejects_what_is_no_architecture(
 def test_gencode_takes_a_sequence(architectures: Any) -> None:
     with pytest.raises(TypeError, match=r"load: architectures must be a sequence of compute capabilities"):
         gencode(architectures, "load")
+
+
+@pytest.mark.parametrize("flag", ["-rdc=true", "-dc", "-dlto"])
+def test_load_links_relocatable_device_code_for_the_same_gpus(build: Callable[..., list[str]], flag: str) -> None:
+    assert "-gencode" not in build(CUDA, architectures=["7.5", "8.0"])[-1]
+    assert f"{SM_75} {SM_80}" in build(CUDA, architectures=["7.5", "8.0"], extra_cuda_cflags=[flag])[-1]
+
+
+def test_extension_links_relocatable_device_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.utils.cpp_extension.CUDA_HOME", "/opt/cuda")
+    plain: Any = opkit.extension("mine._C", CUDA, architectures=("7.5",), cuda=True)
+    assert "nvcc_dlink" not in plain.extra_compile_args
+    built: Any = opkit.extension("mine._C", CUDA, architectures=("7.5",), cuda=True, extra_cuda_cflags=["-rdc=true"])
+    assert built.extra_compile_args["nvcc_dlink"] == ["-dlink", SM_75, "-rdc=true", "-lcudadevrt"]
 
 
 def test_extension_gives_each_flag_to_its_compiler(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """Native libraries: load each once, and explain how to fix one that does not load."""
 
+import ctypes
 import os
 import re
 import warnings
@@ -38,6 +39,10 @@ def load_native_library(folder: str | Path, stem: str = "_C") -> Native:
 
     Returns:
         A `Native`: true if the library is loaded, otherwise false with the reason, which is also issued as a warning.
+
+    Raises:
+        ValueError: the library registers an operator wrongly: its schema has a mistake, or other types than the C++
+            function, or it exists already.
     """
     folder = Path(folder)
     if folder not in _NATIVE:
@@ -78,7 +83,67 @@ def load_library(path: Path) -> None:
     except OSError as error:
         fix = _explain(str(error.__cause__ or error))
         raise OSError(f"{path.name} does not load with torch {torch.__version__}: {fix}") from error
+    _check_registrations(path)
     _LIBRARIES.append(path)
+
+
+def _check_registrations(path: Path) -> None:
+    """Refuse a library with a wrong registration, and undo all that it registered: see opkit_registration.h."""
+    library = ctypes.CDLL(str(path))  # which is loaded already
+    if not hasattr(library, "opkit_registrations"):  # built without that header
+        return
+    library.opkit_registrations.restype = ctypes.c_char_p
+    lines = [line.split("\t") for line in library.opkit_registrations().decode().splitlines()]
+    if problems := [problem for line in lines if (problem := _find_problem(*line))]:
+        library.opkit_unregister()
+        raise ValueError("\n".join(problems))
+    declared = {f"{namespace}::{_operator(text)}" for kind, namespace, text, _ in lines if kind == "def"}
+    kernels = {f"{namespace}::{_operator(text)}" for kind, namespace, text, _ in lines if kind == "impl"}
+    for name in sorted(kernels - declared) if declared else ():
+        expected = f"m.impl names {name}, which no m.def declares; this library declares {', '.join(sorted(declared))}"
+        warnings.warn(f"{path.name}: {expected}", stacklevel=4)
+
+
+def _operator(text: str) -> str:
+    """Name of an operator in its schema."""
+    return text.partition("(")[0].strip()
+
+
+def _find_problem(kind: str, namespace: str, text: str, result: str) -> str:
+    """What is wrong with one registration: of a namespace, or of the operator that `text` declares or names."""
+    from torch_opkit import _torch_private as private
+
+    name = f"{namespace}::{_operator(text)}"
+    if kind == "def" and result == "failed":
+        if reason := find_schema_mistake(text):
+            return f"{name}: {reason}"
+        return (
+            f"{name}: an operator must be declared once; got a second declaration, "
+            "beside that of another library or of an Op: load a library before the Op, or take another namespace"
+        )
+    if kind == "impl" and result == "failed":
+        return f"{name}: m.impl must name an operator of the namespace {namespace}; got {text!r}"
+    if result == "failed":
+        need = "a dispatch key, such as CPU or CUDA" if kind == "IMPL" else "a namespace that no other block declares"
+        macro = {"IMPL": "STABLE_TORCH_LIBRARY_IMPL", "DEF": "STABLE_TORCH_LIBRARY"}.get(kind, kind)
+        return f"{macro}({namespace}): the block must have {need}; got {text or namespace}"
+    if kind == "impl" and (schema := private.find_schema(name)):
+        types = [", ".join(str(value.type) for value in values) for values in (schema.arguments, schema.returns)]
+        expected = " -> ".join(types).replace("SymInt", "int")
+        if not re.fullmatch(re.escape(result).replace(r"\?", ".*"), expected):
+            return f"{name}: the C++ function must have the types of its schema, {expected}; got {result}"
+    return ""
+
+
+def find_schema_mistake(schema: str) -> str:
+    """What is wrong with the schema "name(arguments) -> results", in PyTorch's words; "" if it is right."""
+    from torch_opkit import _torch_private as private
+
+    try:
+        private.parse_schema(schema)
+    except RuntimeError as error:
+        return f'the schema must be as in "f(Tensor x, int k=1) -> Tensor"; got "{schema}": {str(error).strip()}'
+    return ""
 
 
 def _explain(error: str) -> str:

@@ -24,6 +24,7 @@ __all__ = [
     "below_versions",
     "decomposition_table",
     "fill_defaults",
+    "find_schema",
     "forward_ad",
     "forward_mode_active",
     "is_tensor_like_type",
@@ -47,6 +48,7 @@ try:
     from torch._C import _are_functorch_transforms_active as transforms_active
     from torch._C import _AutoDispatchBelowADInplaceOrView as below_versions
     from torch._C import _AutoDispatchBelowAutograd as below_autograd
+    from torch._C import _get_schema as get_schema
     from torch._C import _SetExcludeDispatchKeyGuard as exclude_key
     from torch._C import parse_schema
     from torch._C._functorch import (  # type: ignore[attr-defined]  # not in its stub
@@ -64,6 +66,14 @@ except ImportError as missing:
         f"torch_opkit: torch must be one of the tested versions {', '.join(TESTED)}; got {torch.__version__}, "
         f"without a private name that operators need ({missing}). Install one of these, or a newer torch-opkit."
     ) from missing
+
+
+def find_schema(name: str) -> "torch.FunctionSchema | None":
+    """The schema of the operator "namespace::name", or "namespace::name.overload"; None if nothing declares it."""
+    try:
+        return get_schema(*(name.split(".") if "." in name else (name, "")))
+    except RuntimeError:
+        return None
 
 
 def forward_mode_active() -> bool:

@@ -18,6 +18,7 @@ from torch_opkit._build.architectures import gencode
 from torch_opkit._build.cache import digest
 
 INCLUDE = Path(__file__).parent.parent / "include"
+REGISTRATION = ("-include", str(INCLUDE / "opkit_registration.h"))  # a mistake in a schema does not end the process
 STABLE_ABI = "-DTORCH_TARGET_VERSION=0x020a000000000000"  # one library for every torch from 2.10 on
 CXX_FLAGS = (
     "-std=c++20",
@@ -76,7 +77,8 @@ class Toolchain:
         names = [*self.libraries, *(["torch_cuda"] if has_cuda else [])]
         libraries = [f"-L{folder}", *map("-l{}".format, names)]
         ldflags = map(_for_nvcc, self.ldflags) if self.cuda else self.ldflags
-        return [*linker, *shared, *map(str, objects), *libraries, *ldflags, "-o", str(target)]
+        gpus = self.gencode if is_relocatable(self.cuda_cflags) else ()  # nvcc links device code too, for these GPUs
+        return [*linker, *gpus, *shared, *map(str, objects), *libraries, *ldflags, "-o", str(target)]
 
     def without_path(self, folder: Path) -> "Toolchain":
         """The same commands; a check that fails when the operator runs names its source without this folder."""
@@ -171,8 +173,8 @@ def make_toolchain(
 ) -> Toolchain:
     """The toolchain of an operation that users call with these arguments."""
     return Toolchain(
-        cflags=_sequence(operation, "extra_cflags", extra_cflags),
-        cuda_cflags=_sequence(operation, "extra_cuda_cflags", extra_cuda_cflags),
+        cflags=(*REGISTRATION, *_sequence(operation, "extra_cflags", extra_cflags)),
+        cuda_cflags=(*REGISTRATION, *_sequence(operation, "extra_cuda_cflags", extra_cuda_cflags)),
         ldflags=_sequence(operation, "extra_ldflags", extra_ldflags),
         include=tuple(Path(f).resolve() for f in _sequence(operation, "extra_include_paths", extra_include_paths)),
         gencode=tuple(gencode(architectures, operation, extra_cuda_cflags)) if cuda else (),
@@ -203,6 +205,12 @@ def nvcc() -> str:
     if not path:
         raise BuildError("no nvcc for the CUDA sources: install the CUDA toolkit, or set CUDA_HOME to its folder")
     return path
+
+
+def is_relocatable(cuda_cflags: Sequence[str]) -> bool:
+    """Whether nvcc leaves calls between .cu files to the linker, which then needs a step for device code."""
+    flags = ("-rdc=true", "--relocatable-device-code=true", "-dc", "--device-c", "-dlto")
+    return any(flag in flags for flag in cuda_cflags)
 
 
 def _for_nvcc(flag: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from torch_opkit._build.architectures import gencode
-from torch_opkit._build.compiler import CXX_FLAGS, INCLUDE, NVCC_FLAGS
+from torch_opkit._build.compiler import CXX_FLAGS, INCLUDE, NVCC_FLAGS, REGISTRATION, is_relocatable
 
 if TYPE_CHECKING:
     from setuptools import Extension
@@ -56,13 +56,16 @@ def extension(
     with_cuda = available if cuda is None else cuda
     extension_class: Any = cpp_extension.CUDAExtension if with_cuda else cpp_extension.CppExtension
     gpus = gencode(architectures, "extension", extra_cuda_cflags) if with_cuda else []
+    relocatable = is_relocatable(extra_cuda_cflags)
+    device_link = {"nvcc_dlink": ["-dlink", *gpus, *extra_cuda_cflags, "-lcudadevrt"]} if relocatable else {}
     result: Extension = extension_class(
         name,
         [source for source in sources if with_cuda or not source.endswith(".cu")],
         include_dirs=[str(INCLUDE), *(os.path.abspath(folder) for folder in extra_include_paths)],
         extra_compile_args={
-            "cxx": [*CXX_FLAGS, *extra_cflags],
-            "nvcc": [*NVCC_FLAGS, *gpus, *extra_cuda_cflags],
+            "cxx": [*CXX_FLAGS, *REGISTRATION, *extra_cflags],
+            "nvcc": [*NVCC_FLAGS, *REGISTRATION, *gpus, *extra_cuda_cflags],
+            **device_link,
         },
         extra_link_args=[*extra_ldflags],
         py_limited_api=True,

@@ -4,6 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from torch_opkit._build.cache import INCLUDED
+from torch_opkit._native import find_schema_mistake
+
 TYPES = {
     "Tensor": "Tensor",
     "std::optional<Tensor>": "Tensor?",
@@ -14,18 +17,42 @@ TYPES = {
     "std::vector<int64_t>": "int[]",
     "std::vector<Tensor>": "Tensor[]",
 }
+PORTING = "https://github.com/torchcommodity/torchcommodity/blob/main/opkit/docs/porting.md"
 PRELUDE = '#include "opkit.h"\nusing namespace opkit;\n'
 
 
 def infer_schemas(cpp: str, functions: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
-    """Schema of each function, such as "(Tensor x, int k) -> Tensor"."""
+    """Schema of each function, such as "(Tensor x, int k) -> Tensor"; of a mapping, the values that begin with "("."""
     if not isinstance(cpp, str):
         raise TypeError(f"load_inline: cpp must be the text of a C++ source; got {type(cpp).__name__}; join a list of sources")
     if isinstance(functions, str) or not functions:
         raise TypeError(f"load_inline: functions must be a list of function names; got {functions!r}")
-    if isinstance(functions, Mapping):
-        return dict(functions)
-    return {name: _infer_schema(cpp, name) for name in functions}
+    texts = dict(functions) if isinstance(functions, Mapping) else dict.fromkeys(functions, "")
+    schemas = {}
+    for name, text in texts.items():
+        if not (isinstance(name, str) and name.isidentifier() and isinstance(text, str)):
+            expected = "names of C++ functions, or map them to docstrings or schemas"
+            raise TypeError(f"load_inline: functions must be {expected}; got {name!r}: {text!r}")
+        schemas[name] = text if is_schema(text) else _infer_schema(cpp, name)
+        if mistake := find_schema_mistake(name + schemas[name]):
+            raise ValueError(f"load_inline: {mistake}")
+    return schemas
+
+
+def is_schema(text: str) -> bool:
+    """Whether a value of `functions` is a schema; else it is a docstring, as in torch's load_inline."""
+    return text.lstrip().startswith("(")
+
+
+def check_stable(operation: str, texts: Mapping[str, str]) -> None:
+    """Refuse sources by name that include torch's C++ API, which the stable ABI replaces."""
+    for source, text in texts.items():
+        for header in (name.decode() for name in INCLUDED.findall(text.encode())):
+            if re.match(r"torch/(extension|torch|all|library|script|python)\.h|ATen/|c10/|pybind11/", header):
+                raise ValueError(
+                    f"{operation}: sources must be written for LibTorch's stable ABI, with \"opkit.h\"; got "
+                    f"<{header}> in {source}; see the guide on porting, {PORTING}"
+                )
 
 
 def _infer_schema(cpp: str, name: str) -> str:
@@ -54,7 +81,7 @@ def _type(function: str, text: str) -> str:
     cpp_type = re.sub(r"\bconst\b|&|\btorch::stable::|\s", "", text)
     if cpp_type not in TYPES:
         supported = ", ".join(TYPES)
-        hint = "; write Tensor, see the how-to guide on porting" if cpp_type.endswith("Tensor") else ""
+        hint = f"; write Tensor, see the guide on porting, {PORTING}" if cpp_type.endswith("Tensor") else ""
         raise ValueError(f"load_inline: types in {function} must be one of {supported}; got {text.strip()!r}{hint}")
     return TYPES[cpp_type]
 
@@ -78,7 +105,7 @@ def translation_unit(text: Path, namespace: str, schemas: Mapping[str, str], cud
     Functions are registered for the devices they are written for, so that a tensor on another device runs the
     reference of a record, or raises an error. A function without Tensor arguments is registered for all devices.
     """
-    definitions = "\n".join(f'  m.def("{function}{schema}");' for function, schema in schemas.items())
+    definitions = "\n".join(f'  m.def(R"schema({function}{schema})schema");' for function, schema in schemas.items())
     registrations = [f"STABLE_TORCH_LIBRARY_FRAGMENT({namespace}, m) {{\n{definitions}\n}}\n"]
     with_tensors = [function for function, schema in schemas.items() if "Tensor" in schema.partition("->")[0]]
     devices = ["CPU", *(["CUDA"] if cuda else [])]

@@ -2,6 +2,9 @@
 
 import functools
 import re
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,7 +14,7 @@ import torch
 
 from torch_opkit import _native as native
 from torch_opkit._build import cache, inline
-from torch_opkit._build.compiler import INCLUDE, Toolchain, make_toolchain
+from torch_opkit._build.compiler import INCLUDE, REGISTRATION, BuildError, Toolchain, make_toolchain
 
 _LOADED: dict[str, str] = {}  # namespace -> key of the build that is loaded
 
@@ -51,17 +54,20 @@ def load(
         `torch.ops.<name>`.
 
     Raises:
-        BuildError: a source does not compile; the message starts with file, line and source line.
+        BuildError: a source does not compile; the message starts with file, line and source line. Or loading the library
+            ends a process.
         FileNotFoundError: a source does not exist.
         RuntimeError: another build of this namespace is loaded; a library cannot be unloaded.
         TypeError: flags, folders or architectures are one string instead of a sequence of them.
-        ValueError: `name` is no identifier, or an architecture is neither a compute capability nor a name.
+        ValueError: `name` is no identifier, a schema has a mistake or other types than the C++ function, a source
+            includes torch/extension.h, or an architecture is neither a compute capability nor a name.
     """
     _check_name("load", name)
     paths = [Path(source).resolve() for source in ([sources] if isinstance(sources, (str, Path)) else sources)]
     for path in paths:
         if not path.is_file():
             raise FileNotFoundError(f"load: sources must be files; got {path}")
+    inline.check_stable("load", {path.name: path.read_text(errors="replace") for path in paths})
     toolchain = make_toolchain(
         "load",
         any(path.suffix == ".cu" for path in paths),
@@ -100,7 +106,7 @@ def load_inline(
         cuda: CUDA source. Its functions are declared in `cpp` and called from there, where `x.is_cuda()`; the
             operators are then registered for CUDA tensors too.
         functions: names of the functions to register, with schemas from their signatures; or a mapping from names to
-            schemas, "(Tensor x, int k) -> Tensor".
+            schemas, "(Tensor x, int k) -> Tensor", or to docstrings, as in torch's own `load_inline`.
         extra_cflags: additional flags of the C++ compiler, for `cpp` only.
         extra_cuda_cflags: additional flags of nvcc, for `cuda` only.
         extra_ldflags: additional flags of the linker, as for the C++ compiler.
@@ -114,10 +120,11 @@ def load_inline(
 
     Raises:
         BuildError: the source does not compile; the message starts with file, line and source line.
-        TypeError: `cpp` is no string, `functions` is empty or a string, or flags, folders or architectures are one
-            string.
+        TypeError: `cpp` is no string, `functions` is empty or a string or holds other objects, or flags, folders or
+            architectures are one string.
         ValueError: `name` is no identifier, a function is not defined in `cpp`, its signature has an unsupported type,
-            or an architecture is neither a compute capability nor a name.
+            a schema has a mistake or other types than the C++ function, the source includes torch/extension.h, or an
+            architecture is neither a compute capability nor a name.
 
     Example:
         >>> import torch_opkit as opkit
@@ -133,6 +140,7 @@ def load_inline(
     """
     _check_name("load_inline", name)
     schemas = inline.infer_schemas(cpp, functions)
+    inline.check_stable("load_inline", {"cpp": cpp, "cuda": cuda or ""})
     toolchain = make_toolchain(
         "load_inline",
         bool(cuda),
@@ -151,6 +159,9 @@ def load_inline(
         toolchain.without_path(folder).build(sources, folder, target)
 
     operators = _load_once(namespace, key, build_directory, build)
+    for function, text in functions.items() if isinstance(functions, Mapping) else ():
+        if not inline.is_schema(text):
+            getattr(operators, function).__doc__ = text
     return SimpleNamespace(**{function: getattr(operators, function) for function in schemas})
 
 
@@ -159,9 +170,45 @@ def _load_once(
 ) -> Any:
     """The operators of a namespace, whose library is loaded once per process, even if the cache folder changes."""
     if namespace not in _LOADED:
-        native.load_library(cache.get_or_build(cache.cache_folder(build_directory), namespace, key, build))
+        safely = functools.partial(_build_and_try, build)
+        native.load_library(cache.get_or_build(cache.cache_folder(build_directory), namespace, key, safely))
         _LOADED[namespace] = key
     return getattr(torch.ops, namespace)
+
+
+_TRIAL = """
+import sys, torch
+print("ready", flush=True)
+try:
+    torch.ops.load_library(sys.stdin.readline().strip())
+except OSError:
+    pass  # it does not load; this process says why
+print("loaded", flush=True)
+"""
+
+
+def _build_and_try(build: Callable[[Path, Path], None], folder: Path, target: Path) -> None:
+    """Build a library and load it in another process first: what runs while it is loaded can end the process.
+
+    The other process imports torch while the compilers run.
+    """
+    command, pipe = [sys.executable, "-c", _TRIAL], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
+        try:
+            build(folder, target)
+            output, errors = process.communicate(f"{target}\n", timeout=60)
+        except BaseException as error:
+            process.kill()
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
+            output, errors = "ready", "it takes more than 60 seconds"
+    if output.split() == ["ready"]:
+        code = process.returncode
+        end = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        raise BuildError(
+            f"{target.name}: loading the library must not end the process; got {end}: look for variables outside of "
+            f"functions whose value calls a function\n{errors.strip()}"
+        )
 
 
 def _check_name(operation: str, name: object) -> None:
@@ -171,4 +218,4 @@ def _check_name(operation: str, name: object) -> None:
 
 def _key(paths: Sequence[Path], toolchain: Toolchain, *texts: str) -> str:
     commands = [" ".join(command) for command in toolchain.commands()]
-    return cache.digest(paths, (INCLUDE, *toolchain.include), torch.__version__, *commands, *texts)
+    return cache.digest([*paths, Path(REGISTRATION[1])], (INCLUDE, *toolchain.include), torch.__version__, *commands, *texts)
