@@ -1,4 +1,4 @@
-"""`opkit.new` and `op new`: the package builds and passes the contract, and so does the tutorial's."""
+"""`opkit.new` and the command: the package builds and passes the contract, and so does the tutorial's."""
 
 import os
 import re

@@ -45,10 +45,10 @@ def new(name: str, folder: Path, *, cuda: bool = False) -> Path:
         ['.gitignore', 'README.md', 'halve', 'pyproject.toml', 'setup.py', 'tests']
     """
     if not re.fullmatch("[a-z][a-z0-9_]*", name) or keyword.iskeyword(name):
-        raise ValueError(f"op new: name must be a Python identifier in lower case; got {name!r}")
+        raise ValueError(f"new: name must be a Python identifier in lower case; got {name!r}")
     target = folder / name
     if target.exists():
-        raise FileExistsError(f"op new: {target} exists; choose another name or folder")
+        raise FileExistsError(f"new: {target} exists; choose another name or folder")
     folder.mkdir(parents=True, exist_ok=True)
     values = {
         "name": name,

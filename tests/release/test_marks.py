@@ -15,7 +15,7 @@ OTHERS = "not (compile or export or process or browser or cluster)"
     ("path", "text", "expected"),
     [
         ("pyproject.toml", "", MARKS),
-        ("tests/docs/test_kernels.py", "@pytest.mark.compile", ["compile"]),
+        ("opkit/tests/test_kernels.py", "@pytest.mark.compile", ["compile"]),
         ("tests/docs/test_site.py", "pytestmark = [pytest.mark.slow, pytest.mark.process]", ["process"]),
         ("tests/portfolio/test_train.py", "@pytest.mark.slow", []),
         ("torchcommodity/models/_har.py", "", ["export", "process"]),
