@@ -214,7 +214,7 @@ def input_selection(forecaster: object) -> InputSelection:
     model: object = forecaster.model
     if isinstance(model, WindowNetwork):
         rule = "the network must select its inputs, and one on look-back windows reads all that it is given"
-        rule += ": see `importance`, and fit it with a shorter lookback or fewer symbols"
+        rule += "; see `importance`, and fit it with a shorter lookback or fewer symbols"
         raise_invalid(current_operation(), rule, lookback=model.config.lookback)
     if not isinstance(model, InputSelection):
         rule = "forecaster must have a network that selects its inputs (models.InputSelection), as HarLstm does"

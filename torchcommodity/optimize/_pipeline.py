@@ -154,7 +154,7 @@ def _in_short(error: Exception) -> str:
     'the model must have units'
     """
     line = re.sub(r"^\w+: ", "", str(error).partition("\n")[0])
-    return re.split(r"; | \(|: ", line)[0].rstrip(".")
+    return re.split(r"; | \(|\. ", line)[0].rstrip(".")
 
 
 def _small_student(teacher: Forecaster, seed: int) -> Forecaster:
