@@ -22,6 +22,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -87,9 +88,9 @@ class Op:
         vmap: "batch": batching adds one leading axis; "loop": `vmap` calls the operator for each sample.
 
     Raises:
-        TypeError: the reference is no function; an operator with several outputs has no `fake`; `fake`, `warmup` or
-            `causal` has a parameter that is not an argument of the reference; or a formula names a value that the
-            operator does not have.
+        TypeError: the reference is no function, has a list of Tensors as an argument or an output that is no Tensor; an
+            operator with several outputs has no `fake`; `fake`, `warmup` or `causal` has a parameter that is not an
+            argument of the reference; or a formula names a value that the operator does not have.
         ValueError: the name is no namespace::name, or that of an operator of another package.
         RuntimeError: a native library has declared the operator with another schema.
 
@@ -131,7 +132,8 @@ class Op:
         namespace, _, name = self.name.rpartition("::")
         object.__setattr__(self, "name", name)
         _check_not_taken(namespace, name, self.reference)
-        signature = torch.library.infer_schema(self.reference, mutates_args=self.mutates_args)
+        signature = _infer_schema(name, self.reference, self.mutates_args)
+        object.__setattr__(self, "reference", _by_position(self.reference))
         overload = _declare(namespace, name, signature)
         if self.fake is _like_first and not overload._schema.returns:
             object.__setattr__(self, "fake", lambda *args: None)  # it only writes to its arguments
@@ -174,7 +176,7 @@ class Op:
     def __call__(self, *args: object, **kwargs: object) -> Any:
         """Run the operator. float16 and bfloat16 are computed in float32 and returned in their own dtype."""
         if kwargs:
-            args = self._by_position(args, kwargs)
+            args = self._bind(args, kwargs)
         for x in args:
             if x is not None and isinstance(x, Tensor) and x.dtype in HALF_DTYPES:
                 return self._in_float32(args)
@@ -182,13 +184,13 @@ class Op:
             return self.overload(*args)
         return self.kernel(None, *args)  # the same result, with one pass less through the dispatcher
 
-    def _by_position(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         try:
             bound = inspect.signature(self.reference).bind(*args, **kwargs)
         except TypeError as error:
             raise TypeError(f"{self.name}: {error}") from None
         bound.apply_defaults()
-        return bound.args
+        return tuple(bound.arguments.values())  # those by keyword only too, in the order of the schema
 
     def _in_float32(self, args: tuple[Any, ...]) -> Any:
         single = [x.float() if isinstance(x, Tensor) and x.dtype in HALF_DTYPES else x for x in args]
@@ -230,6 +232,48 @@ class Op:
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[str, str]]:  # pickled and copied by name
         return _find_record, (self.reference.__module__, self.qualified_name)
+
+
+def _infer_schema(name: str, reference: Callable[..., Any], mutates_args: tuple[str, ...]) -> str:
+    """The schema of a reference, without the mark of keyword-only arguments: kernels take all of them by position."""
+    signature = torch.library.infer_schema(reference, mutates_args=mutates_args)
+    if _keyword_only(reference):
+        signature = signature.replace("*, ", "", 1)
+        for first, second in pairwise(inspect.signature(reference).parameters.values()):
+            if first.default is not first.empty and second.default is second.empty:
+                expected = "arguments without a default must come first, those by keyword only too"
+                raise TypeError(f"Op {name}: {expected}; got {second.name} after {first.name}")
+    schema = private.parse_schema(f"{name}{signature}")
+    for argument in schema.arguments:
+        if "Tensor" in str(argument.type) and not private.is_tensor_like_type(argument.type):
+            raise TypeError(
+                f"Op {name}: arguments must be Tensors, Tensors that may be None, or settings; got {argument.name}, a "
+                f"{argument.type}, which would have no gradient: pass one stacked Tensor, or an argument for each"
+            )
+    if others := [str(output.type) for output in schema.returns if str(output.type) != "Tensor"]:
+        raise TypeError(
+            f"Op {name}: outputs must be Tensors, one or a tuple of them; got {', '.join(others)}: return a number as "
+            "a Tensor of shape (), a list as a tuple or one stacked Tensor, and a single output as Tensor"
+        )
+    return signature
+
+
+def _keyword_only(function: Callable[..., Any]) -> list[str]:
+    return [p.name for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
+
+
+def _by_position(reference: Callable[..., Any]) -> Callable[..., Any]:
+    """The reference, called by position for its keyword-only parameters too, as kernels are called."""
+    names = _keyword_only(reference)
+    if not names:
+        return reference
+    first = len(inspect.signature(reference).parameters) - len(names)
+
+    @functools.wraps(reference)
+    def call(*args: object, **kwargs: object) -> Any:
+        return reference(*args[:first], **dict(zip(names, args[first:])), **kwargs)
+
+    return call
 
 
 def _by_name(label: str, function: Callable[..., Any], overload: torch._ops.OpOverload, tensors: bool) -> Any:

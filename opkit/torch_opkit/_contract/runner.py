@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from torch_opkit import _torch_private as private
 from torch_opkit._cases import Cases, Sample
 from torch_opkit._contract.case import Case
 from torch_opkit._contract.checks import CHECKS, Check, run_check
@@ -132,16 +133,16 @@ def build_cases(op: Op | ForeignOp, cases: Cases | None = None) -> tuple[Case, .
 
 def _guess_cases(op: Op) -> Cases:
     """Cases for a record without any: panels of positive numbers for tensors, small numbers for settings."""
-    generator = torch.Generator().manual_seed(0)
-    defaults = [(a.name, _default(a)) for a in op.overload._schema.arguments]  # read here: Dynamo traces `call`
-    required = [_default(a) for a in op.overload._schema.arguments if not a.has_default_value()]
-    tensors = [0.5 + torch.rand(2, 11, 3, dtype=torch.double, generator=generator) for v in required if v is None]
+    generator, schema = torch.Generator().manual_seed(0), op.overload._schema.arguments
+    defaults = [(a.name, private.is_tensor_like_type(a.type), _default(a)) for a in schema]  # Dynamo traces `call`
+    count = sum(is_tensor and not a.has_default_value() for a, (_, is_tensor, _) in zip(schema, defaults))
+    tensors = [0.5 + torch.rand(2, 11, 3, dtype=torch.double, generator=generator) for _ in range(count)]
 
     def call(*tensors: object, **settings: object) -> Any:
         """Pass each setting by name, the next Tensor, or the default."""
         remaining, arguments = iter(tensors), []
-        for name, default in defaults:
-            value = next(remaining, default) if default is None and name not in settings else default
+        for name, is_tensor, default in defaults:
+            value = next(remaining, default) if is_tensor and name not in settings else default
             arguments.append(settings.get(name, value))
         return op(*arguments)
 
