@@ -66,6 +66,7 @@ INPUT_ERRORS = {
     "output folder": (("predict", __file__, "--out", "/dev/null/f.csv"), "/dev/null"),
     "table ending": (("backtest", "--out", "scores.xlsx"), "ends with .csv or .parquet or .json; got 'scores.xlsx'"),
     "model ending": (("fit", "--out", "model.pt"), "ends with .safetensors; got 'model.pt'"),
+    "checkpoint": (("fit", "--out", "m.safetensors", "--checkpoint", "./m.safetensors"), "another file than --out"),
     "date": (("scenarios", "--through", "yesterday"), "expected a date YYYY-MM-DD; got 'yesterday'"),
     "volatility": (("portfolio", "--volatility", "-1"), "'--volatility': expected a number > 0; got -1"),
     "not a function": (("profile", "math:pi"), "expected a function; got math:pi, of type float"),

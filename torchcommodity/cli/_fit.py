@@ -91,6 +91,8 @@ def fit(
     if drop_unusable:
         panel = options.drop_unusable(panel, settings, screen, forecast.signed_symbols)
     checkpoint = checkpoint or out.with_suffix(".checkpoint.pt")
+    if checkpoint.resolve() == out.resolve():
+        raise typer.BadParameter(f"--checkpoint must be another file than --out; got {checkpoint} for both")
     for path in (out, checkpoint):
         output.check_file(path)
         path.parent.mkdir(parents=True, exist_ok=True)
