@@ -198,6 +198,37 @@ Tensor cube(const Tensor& x_, int64_t times = 1) {
 """
 
 
+def test_check_names_a_wrong_number_of_gradients_first() -> None:
+    """PyTorch counts an argument of its own of a custom_op, and opcheck reports a difference of shapes before."""
+
+    @torch.library.custom_op("foreign::scaled", mutates_args=())
+    def scaled(x: Tensor, weight: Tensor) -> Tensor:
+        return x * weight
+
+    scaled.register_fake(lambda x, weight: torch.empty_like(x))
+    scaled.register_autograd(lambda ctx, grad: grad)
+    cause = opkit.check(scaled, samples=[(torch.rand(4, 3), torch.rand(3))], compiled=False).causes[0]
+    assert cause.kind == "gradient_count"
+    assert "expected 2, got 1" in cause.cause
+
+
+def test_check_names_an_intermediate_that_a_function_keeps() -> None:
+    class SquareOfDouble(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.double = 2 * x
+            return ctx.double.square()
+
+        @staticmethod
+        def backward(ctx, grad):
+            return 4 * ctx.double * grad
+
+    (cause,) = opkit.check(SquareOfDouble, samples=[torch.rand(4, 3)], compiled=False).causes
+    assert cause.kind == "intermediate_on_ctx"
+    assert "ctx.double" in cause.cause
+    assert "recompute" in cause.fix
+
+
 @pytest.mark.slow
 @pytest.mark.compile
 def test_check_takes_an_operator_of_a_library_in_c() -> None:

@@ -189,3 +189,57 @@ def test_diagnosis_prints_text_and_json() -> None:
     assert "first.weight, first.bias" in str(diagnosis)
     content = json.loads(diagnosis.json())
     assert (content["ok"], content["findings"][0]["kind"]) == (False, "detach")
+
+
+def _regression() -> tuple[Tensor, Tensor]:
+    return torch.randn(16, 3), torch.randn(16, 1)
+
+
+def test_diagnose_warns_of_a_loss_that_grows_with_the_batch() -> None:
+    diagnosis = opkit.diagnose(nn.Linear(3, 1), _regression(), nn.MSELoss(reduction="sum"))
+    assert [(f.severity, f.kind) for f in diagnosis] == [("warning", "batch_size")], str(diagnosis)
+    assert diagnosis.ok
+
+
+def test_diagnose_notes_batch_normalization_in_training_mode() -> None:
+    model = nn.Sequential(nn.Linear(3, 8), nn.BatchNorm1d(8), nn.Linear(8, 1))
+    diagnosis = opkit.diagnose(model, _regression(), mse)
+    assert [(f.severity, f.kind, f.names) for f in diagnosis] == [("note", "batch_norm", ("1",))], str(diagnosis)
+    assert not list(opkit.diagnose(model.eval(), _regression(), mse))
+
+
+def test_diagnose_notes_a_batch_that_requires_gradients() -> None:
+    x, y = _regression()
+    diagnosis = opkit.diagnose(nn.Linear(3, 1), (x.requires_grad_(), y), mse)
+    assert [(f.severity, f.kind, f.names) for f in diagnosis] == [("note", "batch_requires_grad", ("batch[0]",))]
+
+
+def test_diagnose_warns_where_the_first_axis_may_be_time() -> None:
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer, self.head = nn.LSTM(5, 4), nn.Linear(4, 1)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.head(self.layer(x)[0])
+
+    for shape, severity in (((20, 8), "warning"), ((32, 20), "error")):
+        diagnosis = opkit.diagnose(Model(), (torch.randn(*shape, 5), torch.randn(*shape, 1)), mse)
+        assert [(f.severity, f.kind) for f in diagnosis] == [(severity, "batch_mixed")], str(diagnosis)
+
+
+def test_diagnose_counts_the_gradients_of_a_custom_op() -> None:
+    @torch.library.custom_op("diagnose_test::scaled", mutates_args=())
+    def scaled(x: Tensor, weight: Tensor) -> Tensor:
+        return x * weight
+
+    scaled.register_fake(lambda x, weight: torch.empty_like(x))
+    scaled.register_autograd(lambda ctx, grad: grad)
+
+    class Model(nn.Linear):
+        def forward(self, x: Tensor) -> Tensor:
+            return scaled(super().forward(x), torch.ones(1))
+
+    diagnosis = opkit.diagnose(Model(3, 1), _regression(), mse)
+    assert diagnosis[0].kind == "wrong_backward"
+    assert "expected 2, got 1" in diagnosis[0].message

@@ -4,6 +4,7 @@ PyTorch's own operators use them to support `torch.func`; there is no public way
 the versions that were tested. A version without one of these names raises ImportError at import.
 """
 
+import re
 import sys
 import warnings
 from collections.abc import Callable
@@ -22,6 +23,7 @@ __all__ = [
     "assume_constant_result",
     "below_autograd",
     "below_versions",
+    "correct_gradient_count",
     "decomposition_table",
     "fill_defaults",
     "find_schema",
@@ -125,3 +127,11 @@ def allow_recording() -> AbstractContextManager[None]:
     if not recording_is_off():
         return nullcontext()
     return cast("AbstractContextManager[None]", exclude_key(torch._C.DispatchKey.AutogradFunctionality, False))
+
+
+def correct_gradient_count(message: str) -> str:
+    """PyTorch's message on a wrong number of gradients, without the argument of its own that a custom_op's node has."""
+    if "GeneratedBackwardFor" not in message:
+        return message
+    counts = r"\(expected (\d+), got (\d+)\)"
+    return re.sub(counts, lambda m: f"(expected {int(m[1]) - 1}, got {int(m[2]) - 1})", message)

@@ -95,6 +95,8 @@ def causal_gradient(case: Case) -> None:
             if i not in case.panel_indices:
                 continue
             later = gradient.narrow(input_axis, last + 1, case.rows - last - 1)
+            if not isinstance(case.op, Op):  # PyTorch's own formulas give NaN where an output is NaN
+                later = later.nan_to_num(0.0)
             largest = later.abs().max().item() if later.numel() else 0.0
             message = f"d y[..{last}] / d (tensor {i})[{last + 1}..]: expected 0; got up to {largest:.3g}"
             assert largest == 0, message

@@ -1,8 +1,8 @@
 """The same call gives the same bits, whatever was called before: no hidden state, no random numbers without a seed."""
 
 import random
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 import numpy as np
 import torch
@@ -11,7 +11,7 @@ from torch import Tensor
 from torch_opkit._contract.case import Case, Fault, Tensors, float_tensors
 from torch_opkit._contract.checks import register
 from torch_opkit._contract.compare import assert_bitwise_equal
-from torch_opkit._contract.source import locate, python_functions
+from torch_opkit._contract.source import locate, python_functions, state_owners
 from torch_opkit._contract.state import cleared, persistent_variables
 from torch_opkit._op import Op
 
@@ -20,6 +20,20 @@ STATE = "The result depends on earlier calls. Keep no state between calls: no gl
 CACHE = "The key of a cache lacks what its values depend on. A shape, an address or an `id` does not stand for values."
 SHARED = (
     "What `forward` saves must belong to one call: `ctx.save_for_backward`, `ctx.name`; not the class, not a global."
+)
+
+
+def _reverse_all_but_first(x: Tensor) -> Tensor:
+    if not x.is_floating_point() or x.numel() < 3:
+        return x
+    return torch.cat([x.flatten()[:1], x.flatten()[1:].flip(0)]).reshape(x.shape)
+
+
+# A state may follow the largest or the smallest value so far; a key may be the sum, the extremes or the first element.
+OTHER_VALUES: tuple[Callable[[Tensor], Tensor], ...] = (
+    lambda x: (x * 1.5).flip(0) if x.dim() and x.is_floating_point() else x,
+    lambda x: x * 0.5 if x.is_floating_point() else x,
+    _reverse_all_but_first,
 )
 
 
@@ -43,11 +57,15 @@ def deterministic(case: Case) -> None:
     with fill_nan():  # what is never written has the same bits in each call: that is another check's fault
         expected = outputs_and_gradients(case)
         _assert_same(case, expected, lambda: outputs_and_gradients(case), "the same call again")
-        other = case.map_tensors(lambda x: (x * 1.5).flip(0) if x.dim() and x.is_floating_point() else x)
+        others = [case.map_tensors(change) for change in OTHER_VALUES]
+        other = others[0]
         longer = case.map_tensors(lambda x: torch.cat([x, x[:1]]) if x.dim() else x)
         _run(other), _run(longer)
+        for values in others[1:]:
+            with suppress(Exception):  # refused
+                _run_in_place(values.map_tensors(torch.clone))
         _assert_same(case, expected, lambda: outputs_and_gradients(case), "the same call after calls with other values")
-        _assert_no_stale_cache(case, other)
+        _assert_no_stale_cache(case, others)
         _assert_graphs_independent(case, other)
 
 
@@ -113,9 +131,9 @@ def _equal(actual: Tensors, expected: Tensors) -> bool:
     return True
 
 
-def _assert_no_stale_cache(case: Case, other: Case) -> None:
-    expected = _run(other)
-    if expected is None:
+def _assert_no_stale_cache(case: Case, others: Sequence[Case]) -> None:
+    other = others[0]
+    if _run(other) is None:
         return
     refilled = case.map_tensors(torch.clone)
     _run_in_place(refilled)
@@ -131,12 +149,14 @@ def _assert_no_stale_cache(case: Case, other: Case) -> None:
         elsewhere = _run_in_place(values)
         _assert_fresh(_run_in_place(refilled), elsewhere, "new values in the same tensors", case)
     functions = [*python_functions(case.op).values(), *python_functions(case.cases.function).values()]
-    for variable in persistent_variables(functions):
-        with cleared(variable):
-            actual = _run(other)
-            filled = variable.is_filled()  # a constant stays empty, and is no cache
-        if filled and actual is not None:
-            _assert_fresh(expected, actual, f"with what earlier calls left in {variable.name}", case)
+    for variable in persistent_variables(functions, state_owners(case.op)):
+        for values in others:
+            expected = _run(values)
+            with cleared(variable):
+                actual = _run(values)
+                filled = variable.is_filled()  # a constant stays empty, and is no cache
+            if filled and actual is not None and expected is not None:
+                _assert_fresh(expected, actual, f"with what earlier calls left in {variable.name}", case)
 
 
 def _run_in_place(case: Case) -> Tensors:

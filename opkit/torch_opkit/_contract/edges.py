@@ -9,8 +9,11 @@ from torch_opkit._contract.case import Case, Fault, SkipCheck, Tensors
 from torch_opkit._contract.checks import describe_error, register
 from torch_opkit._contract.compare import assert_close
 from torch_opkit._contract.source import locate_error
+from torch_opkit._contract.support import ignore_refusal
 from torch_opkit._contract.values import VALUES
 from torch_opkit._op import Op
+
+MOST_ROWS = 24  # of the short series that are compared with a longer one
 
 
 def _assert_correct_or_rejected(case: Case, label: str) -> None:
@@ -58,7 +61,7 @@ def _head(case: Case, rows: int) -> Case:
 
 @register(
     "A series shorter than the window is all warm-up: return NaN rows, or raise an error that names the operator.",
-    depends_on=VALUES,
+    depends_on=(*VALUES, "causal"),
     needs_time=True,
 )
 def short_series(case: Case) -> None:
@@ -66,6 +69,18 @@ def short_series(case: Case) -> None:
     warmup = longest_warmup(case)
     for rows in sorted({1, 2, warmup, warmup + 1} & set(range(1, case.rows))):
         _assert_correct_or_rejected(_head(case, rows), f"T = {rows}")
+    if not isinstance(case.op, Op) and case.causal and "causal" not in case.op.guesses:
+        _assert_start_of_longer(case)
+
+
+def _assert_start_of_longer(case: Case) -> None:
+    """Without a definition: a causal operator gives a short series the rows with which a longer one starts."""
+    expected = case.call()
+    for rows in range(1, min(case.rows, MOST_ROWS)):
+        with ignore_refusal():
+            actual = _head(case, rows).call()
+            start = [y.narrow(case.time[1], 0, rows) for y in expected]
+            assert_close(actual, start, 1e-9, f"T = {rows}, against the first rows of T = {case.rows}")
 
 
 def longest_warmup(case: Case) -> int:

@@ -1,12 +1,17 @@
 """Numerical precision: half precision, autocast, a large level, a long series."""
 
-from collections.abc import Sequence
+import re
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import product
 
 import torch
 from torch import Tensor
+from torch._subclasses import FakeTensorMode
 
-from torch_opkit._contract.case import Case, Fault, SkipCheck, Tensors
+from torch_opkit._contract.case import Case, Fault, SkipCheck, Tensors, float_tensors
 from torch_opkit._contract.checks import describe_error, register
 from torch_opkit._contract.compare import assert_close, first_index
 from torch_opkit._contract.resize import affordable_rows, repeat_to
@@ -145,11 +150,36 @@ def half_precision(case: Case) -> None:
         if isinstance(case.op, Op):
             assert_close(half.call(), expected, 0.02, f"result in {dtype}")
         else:
-            _assert_within_rounding(single, call_supported(half), expected, dtype)
+            actual = call_supported(half)
+            for i, (x, y) in enumerate(zip(actual, expected)):
+                assert x.dtype == y.dtype, f"output {i}: {dtype} in, {x.dtype} out, where float32 gives float32"
+            _assert_within_rounding(single, actual, expected, dtype)
+    is_first = case.sample is case.cases.samples[0]
+    if is_first and not isinstance(case.op, Op) and case.rows and "time" not in case.op.guesses:
+        _assert_long_half(case)
+
+
+def _assert_long_half(case: Case) -> None:
+    """A sum that is kept in bfloat16 stands still at some hundreds of times its terms."""
+    rows, start = 1200, time.perf_counter()
+    call_supported(case)
+    if (time.perf_counter() - start) * rows / case.rows > 0.1:  # seconds, of a loop over rows
+        return
+    longer = case.map_panels(lambda x: repeat_to(x, case.time[0], rows))
+    half = longer.map_tensors(lambda x: x.to(torch.bfloat16) if x.is_floating_point() else x)
+    axis, expected = case.time[1], half.map_tensors(to_float).call()
+    for i, (x, y) in enumerate(zip(call_supported(half), expected)):
+        if y.is_floating_point():
+            early, middle, last = (y.double().select(axis, row) for row in (rows // 6, rows * 2 // 3, -1))
+            grows = (middle.abs() > 2 * early.abs()) & (last.abs() > 4 * early.abs())  # as a sum of positive terms
+            actual = x.double().select(axis, -1) - x.double().select(axis, rows * 2 // 3)
+            stands = grows & ((last - middle).abs() > 0.25 * last.abs()) & (actual.abs() < 0.3 * (last - middle).abs())
+            message = f"output {i} in bfloat16 stands still in the last third of {rows} rows, where it moves in float32"
+            assert not stands.any(), message
 
 
 def _at_price_level(x: Tensor) -> Tensor:
-    if not x.is_floating_point() or x.abs().nanmean() < RETURNS:
+    if not x.is_floating_point() or x.abs().nanmean() < RETURNS or (x < 0).any():
         return x
     return x * PRICE_LEVEL / x.nanmean().abs().clamp(min=1.0)
 
@@ -189,9 +219,52 @@ def autocast(case: Case) -> None:
     """Under autocast the result is that of float32; of a foreign operator, up to the rounding of bfloat16."""
     single = case.map_tensors(to_float)
     expected = single.call()
-    with torch.autocast("cpu", torch.bfloat16):
-        actual = single.call() if isinstance(case.op, Op) else call_supported(single)
     if isinstance(case.op, Op):
+        with AUTOCAST():
+            actual = single.call()
         assert_close(actual, expected, 1e-5, "result under autocast")
-    else:  # autocast means matrix products and convolutions to be in bfloat16
-        _assert_within_rounding(single, actual, expected, torch.bfloat16)
+        return
+    with _refuse_mixed_dtypes("forward"), AUTOCAST():
+        actual = call_supported(single)
+    _assert_dtypes_of_fake(single, actual)
+    # autocast means matrix products and convolutions to be in bfloat16
+    _assert_within_rounding(single, actual, expected, torch.bfloat16)
+    if case.op.backward:
+        leaves = single.leaves()
+        with AUTOCAST():
+            outputs = [y for y in float_tensors(single.outputs(*leaves)) if y.requires_grad]
+        # outside of autocast, as in training; other errors are the finding of the checks of gradients
+        with suppress(RuntimeError), _refuse_mixed_dtypes("backward"):
+            torch.autograd.grad(outputs, leaves, [torch.ones_like(y) for y in outputs], allow_unused=True)
+
+
+AUTOCAST = partial(torch.autocast, "cpu", torch.bfloat16)
+MIXED_DTYPES = re.compile("same dtype|same type|expected scalar type|BFloat16 and Float|Float and BFloat16")
+
+
+@contextmanager
+def _refuse_mixed_dtypes(part: str) -> Iterator[None]:
+    """A product inside that autocast makes bfloat16 does not fit the rest, which is float32."""
+    try:
+        yield
+    except (RuntimeError, SkipCheck) as error:
+        cause = error.__cause__ if isinstance(error, SkipCheck) and error.__cause__ else error
+        if not MIXED_DTYPES.search(str(cause)):
+            raise
+        message = f"under autocast, {part} meets float32 and bfloat16: {describe_error(cause)}"  # type: ignore[arg-type]
+        raise Fault("autocast", message, location=locate_error(cause)) from error
+
+
+def _assert_dtypes_of_fake(single: Case, actual: Tensors) -> None:
+    """A registered operator has the dtypes that its fake kernel promises to compilers."""
+    if isinstance(single.op, Op) or single.op.plain or single.op.make.composite:
+        return
+    try:
+        with FakeTensorMode(allow_non_fake_inputs=True) as mode, AUTOCAST():
+            promised = single.map_tensors(lambda x: mode.from_tensor(x)).call()
+    except Exception:  # the finding of `fake`
+        return
+    for i, (x, y) in enumerate(zip(actual, promised)):
+        if x.dtype != y.dtype:
+            message = f"under autocast, output {i} is {x.dtype}: a product inside runs in it; the fake says {y.dtype}"
+            raise Fault("autocast", message)

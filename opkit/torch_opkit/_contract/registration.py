@@ -16,6 +16,7 @@ from torch.utils._pytree import tree_leaves
 
 from torch_opkit._contract.case import Case, Fault, SkipCheck, as_leaf, float_tensors
 from torch_opkit._contract.checks import register
+from torch_opkit._contract.support import find_cause
 from torch_opkit._contract.values import BASE
 from torch_opkit._mutation import as_results, mutated_indices
 from torch_opkit._op import Op
@@ -41,8 +42,10 @@ def _opcheck(case: Case, test: str) -> None:
         raise Fault(
             "fake_missing", "no fake kernel is registered: the operator can be neither compiled nor exported", FAKE
         )
-    if isinstance(results[test], Exception):
-        raise AssertionError(str(results[test]))
+    error: Any = results[test]
+    if isinstance(error, Exception):
+        cause = find_cause(error)
+        raise cause if cause and cause.kind == "gradient_count" else AssertionError(str(error))
 
 
 @register("The kernel does not do what its schema says: it changes an argument or returns one.", depends_on=BASE)

@@ -38,12 +38,27 @@ def python_functions(operator: object) -> dict[str, Callable[..., Any]]:
     elif hasattr(operator, "_init_fn"):
         parts = {part: getattr(operator, name, None) for part, name in OF_CUSTOM_OP.items()}
     else:
-        parts = {"forward": operator}
+        cls = type(operator)
+        is_object = not hasattr(_unwrap(operator), "__code__") and not cls.__module__.startswith("torch.")
+        parts = {"forward": cls.__call__ if is_object else operator}
     plain = {part: _unwrap(function) for part, function in parts.items() if callable(function)}
     return {part: function for part, function in plain.items() if hasattr(function, "__code__")}
 
 
-def _unwrap(function: Callable[..., Any]) -> Callable[..., Any]:
+def state_owners(operator: Any) -> list[Any]:
+    """Objects in whose attributes an operator may keep state: modules of the user, or the object that is called."""
+    if hasattr(operator, "make"):  # of a module, a copy is called
+        module = operator.invocation.target
+        operator = module if isinstance(module, torch.nn.Module) else operator.make.operator
+    while isinstance(operator, functools.partial):
+        operator = operator.func
+    operator = getattr(operator, "__self__", operator)
+    if isinstance(operator, torch.nn.Module):
+        return [m for m in operator.modules() if not type(m).__module__.startswith("torch.")]
+    return [operator] if hasattr(operator, "__dict__") else []
+
+
+def _unwrap(function: Any) -> Any:
     """The function that a person wrote; `triton_op` wraps it without saying so."""
     function = inspect.unwrap(function)
     code = getattr(function, "__code__", None)

@@ -2,13 +2,15 @@
 
 import contextlib
 import dis
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
 
 CONTAINERS = (dict, list, set)
+VALUES = (Tensor, int, float, tuple)
+MISSING = object()
 
 
 @dataclass(frozen=True)
@@ -20,19 +22,35 @@ class PersistentVariable:
     is_filled: Callable[[], bool]
 
 
-def persistent_variables(functions: Iterable[Callable[..., Any]]) -> list[PersistentVariable]:
-    """The variables that the functions, or those that they call in the same module, read or write."""
-    persistent: dict[int | str, PersistentVariable] = {}
-    for function in _reachable(functions):
+def persistent_variables(
+    functions: Iterable[Callable[..., Any]], owners: Sequence[Any] = ()
+) -> list[PersistentVariable]:
+    """The variables that the functions, or those that they call in the same module, read or write.
+
+    `owners` are objects whose attributes the functions, and the `forward` of each module among them, may set.
+    """
+    persistent: dict[object, PersistentVariable] = {}
+    forwards = [type(owner).forward for owner in owners if hasattr(getattr(type(owner), "forward", None), "__code__")]
+    for function in _reachable((*functions, *forwards)):
         for name, value in _values(function):
             if hasattr(value, "cache_clear"):
                 persistent[id(value)] = _lru_cache(name, value)
             elif isinstance(value, CONTAINERS):
                 persistent[id(value)] = _container(name, value)
-        variables, steps = function.__globals__, dis.get_instructions(function)
-        for name in {step.argval for step in steps if step.opname == "STORE_GLOBAL"}:  # declared `global`, and set
-            if isinstance(variables.get(name), (Tensor, int, float, tuple)):
+        variables = function.__globals__
+        for name in _stored(function, "STORE_GLOBAL"):  # declared `global`, and set
+            if isinstance(variables.get(name), VALUES):
                 persistent[name] = _global(name, variables)
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+            if name in _stored(function, "STORE_DEREF") and isinstance(getattr(cell, "cell_contents", None), VALUES):
+                persistent[id(cell)] = _attribute(name, cell, "cell_contents", None)  # declared `nonlocal`, and set
+        named = [value for _, value in _variables(function) if isinstance(value, type)]
+        classes = [value for value in named if value.__module__ == function.__module__]
+        for owner in (function, *owners, *classes):
+            for name in _stored(function, "STORE_ATTR"):
+                if isinstance(vars(owner).get(name), VALUES):
+                    for initial in (MISSING, None):  # before the first call: not there, or None
+                        persistent[id(owner), name, id(initial)] = _attribute(name, owner, name, initial)
     return list(persistent.values())
 
 
@@ -64,6 +82,28 @@ def _global(name: str, variables: dict[str, Any]) -> PersistentVariable:
         return lambda: variables.__setitem__(name, value)
 
     return PersistentVariable(name, clear, lambda: variables.get(name) is not None)
+
+
+def _stored(function: Any, instruction: str) -> set[str]:
+    """Names that the code of a function assigns by an instruction."""
+    return {step.argval for step in dis.get_instructions(function) if step.opname == instruction}
+
+
+def _attribute(name: str, owner: Any, attribute: str, initial: object) -> PersistentVariable:
+    """An attribute of an object, or the content of a cell of a closure."""
+
+    def set_value(value: object) -> None:
+        if value is MISSING:
+            delattr(owner, attribute)
+        else:
+            setattr(owner, attribute, value)
+
+    def clear() -> Callable[[], None]:
+        value = getattr(owner, attribute)
+        set_value(initial)
+        return lambda: set_value(value)
+
+    return PersistentVariable(name, clear, lambda: getattr(owner, attribute, None) is not None)
 
 
 @contextlib.contextmanager

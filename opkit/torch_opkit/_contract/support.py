@@ -11,6 +11,7 @@ from torch.autograd.gradcheck import GradcheckError
 from torch_opkit._contract.case import Case, Fault, SkipCheck
 from torch_opkit._contract.checks import Check, describe_error
 from torch_opkit._contract.source import locate_error, python_functions, raised_outside_torch
+from torch_opkit._torch_private import correct_gradient_count
 
 RECORD_ONLY = {"pickle_and_copy", "jvp_formula"}
 # An error in one of these checks means that the feature is not supported.
@@ -61,9 +62,10 @@ CAUSES = (
         "A gradient has another shape than its input. Sum over axes that were broadcast: `grad.sum_to_size(x.shape)`.",
     ),
     (
-        r"returned an incorrect number of gradients",
+        r"returned an incorrect number of gradients|return from backward to be of the same structure as the inputs",
         "gradient_count",
-        "`backward` must return one gradient for each argument of `forward`, None for those without one.",
+        "`backward` must return one gradient for each argument of `forward`, None for those without one; for a list of "
+        "tensors, a list of gradients.",
     ),
     (
         r"is not on the expected device|Expected all tensors to be on the same device",
@@ -115,7 +117,7 @@ def adapt_check(check: Check) -> Check:
 
 def find_cause(error: BaseException) -> Fault | None:
     """The cause that one of PyTorch's own messages names."""
-    message = " ".join(f"{type(error).__name__}: {error}".split())
+    message = " ".join(f"{type(error).__name__}: {correct_gradient_count(str(error))}".split())
     for pattern, kind, fix in CAUSES:
         if re.search(pattern, message):
             return Fault(kind, message, fix, locate_error(error))

@@ -3,16 +3,24 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd.graph import Node
 
+from torch_opkit._diagnose.findings import ModelFinding
 from torch_opkit._diagnose.locations import Place
-from torch_opkit._diagnose.source import class_place
+from torch_opkit._diagnose.source import attribute_line, class_place
+from torch_opkit._diagnose.trace import Call, Trace
 from torch_opkit._diagnose.values import dense, is_finite
 
 Gradients = tuple[Tensor | None, ...]
+INTERMEDIATE = "is a result that forward keeps without its graph, so the gradient of a gradient lacks its part"
+FIX_INTERMEDIATE = (
+    "save inputs or outputs with ctx.save_for_backward, and recompute the result from them in backward; or return it "
+    "as one more output, and save that"
+)
 MISSING, EMPTY, ZERO, NONZERO, HOOKED = "missing", "empty", "zero", "nonzero", "hooked"
 
 
@@ -118,3 +126,30 @@ def _state(gradient: Tensor | None) -> str:
 
 def _all_finite(gradients: Gradients) -> bool:
     return all(is_finite(g) for g in gradients if g is not None and g.numel())
+
+
+class IntermediateObserver:
+    """Observer of `torch.autograd.grad` under create_graph: results that a Function keeps without their graph.
+
+    The gradient of the gradient then lacks the part through them. A mask, which has none, is meant to be kept.
+    """
+
+    trace: Trace  # which it observes
+
+    def __init__(self) -> None:
+        self.findings: dict[str, ModelFinding] = {}  # by location
+
+    def __call__(self, call: Call) -> None:
+        if call.name != "grad" or not any(y.requires_grad for y in call.outputs):
+            return
+        masks = sum(event.bit for event in self.trace.events if event.kind == "integer")
+        for node in {node for x in call.tensors for node in graph_nodes(x, {})}:
+            function: Any = getattr(type(node), "_forward_cls", None)
+            for name, x in vars(node).items() if function else ():
+                bits = self.trace.bits_of(x)
+                without_graph = isinstance(x, Tensor) and x.is_floating_point() and not x.requires_grad
+                if without_graph and bits & self.trace.parameter_bits and not bits & masks:
+                    location = attribute_line(function, name)
+                    message = f"ctx.{name} {INTERMEDIATE}"
+                    finding = ModelFinding("intermediate_on_ctx", message, FIX_INTERMEDIATE, (), location)
+                    self.findings.setdefault(location, finding)

@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils._pytree import tree_map
 
+from torch_opkit._diagnose.batch import batch_requires_grad, grows_with_batch, mixed_samples
 from torch_opkit._diagnose.call import compute_loss, first_batch, fresh
 from torch_opkit._diagnose.failures import explain
 from torch_opkit._diagnose.findings import Diagnosis, ModelFinding, ranked
@@ -19,7 +19,7 @@ from torch_opkit._diagnose.gradients import loss_faults, not_finite, sizes, symm
 from torch_opkit._diagnose.links import broken_links, hidden_writes
 from torch_opkit._diagnose.second_step import computed_once, second_step, stored_graphs
 from torch_opkit._diagnose.state import preserved
-from torch_opkit._diagnose.step import Problem, scalar_loss
+from torch_opkit._diagnose.step import Problem
 from torch_opkit._diagnose.structure import frozen, unregistered
 from torch_opkit._diagnose.zero import zero_gradients
 
@@ -124,36 +124,18 @@ def _with_shapes(model: nn.Module, batch: object, loss_fn: Loss | None) -> nn.Mo
 def _examine(problem: Problem) -> list[ModelFinding]:
     stored = stored_graphs(problem.model)
     first = problem.step()
-    findings = [*first.units.findings.values(), *first.losses.findings.values()]
+    findings = [
+        *first.units.findings.values(), *first.losses.findings.values(), *first.intermediates.findings.values(),
+        *first.constants.findings(),
+    ]  # fmt: skip
     if first.error:
         return [*findings, explain(first)]
-    findings += hidden_writes(first) + loss_faults(first) + computed_once(stored, first)
+    findings += hidden_writes(first) + loss_faults(first) + computed_once(stored, first) + batch_requires_grad(problem)
     if not isinstance(first.loss, Tensor):
         return findings
     if invalid := not_finite(first):
         return findings + invalid
     findings += second_step(problem, first) + broken_links(problem, first) + sizes(first) + symmetric(first)
     if any(finding.severity == "error" for finding in findings):
-        return findings
-    return findings + zero_gradients(problem, first) + _check_batch_size(problem)
-
-
-def _check_batch_size(problem: Problem) -> list[ModelFinding]:
-    """Repeat the samples: a mean stays the same, a sum doubles."""
-
-    def repeat(x: object) -> Any:
-        return torch.cat([x, x]) if isinstance(x, Tensor) and x.dim() else x
-
-    problem.model.eval()
-    try:
-        once, twice = (
-            scalar_loss(compute_loss(problem.model, batch, problem.loss_fn))
-            for batch in (fresh(problem.batch), tree_map(repeat, fresh(problem.batch)))
-        )
-        ratio = float(twice / once) if once is not None and twice is not None else 1.0
-    except Exception:  # a model with a fixed batch size: nothing to compare
-        return []
-    if not abs(ratio - 2) < 0.02:
-        return []
-    message = "the loss doubles with the batch size, so the step size depends on it"
-    return [ModelFinding("batch_size", message, "take the mean over the batch, or divide by its size", severity="note")]
+        return findings + mixed_samples(problem)
+    return findings + zero_gradients(problem, first) + mixed_samples(problem) + grows_with_batch(problem)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from torch_opkit._diagnose.findings import ModelFinding
 from torch_opkit._diagnose.locations import raised_at
 from torch_opkit._diagnose.step import TrainingStep
+from torch_opkit._torch_private import correct_gradient_count
 
 
 class Pattern(NamedTuple):
@@ -89,7 +90,7 @@ def explain(step: TrainingStep) -> ModelFinding:
     error = step.error
     assert error is not None
     location = raised_at(error.__traceback__) or step.flow.running.location
-    line = next(iter(str(error).splitlines()), "").partition(" Hint:")[0].strip()
+    line = correct_gradient_count(next(iter(str(error).splitlines()), "").partition(" Hint:")[0].strip())
     pattern = next((p for p in PATTERNS if p.text in str(error)), None)
     if pattern is None or not isinstance(error, RuntimeError | TypeError | ValueError | NotImplementedError):
         where = "backward pass" if step.in_backward else "forward pass or the loss function"

@@ -5,13 +5,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal
 
-Severity = Literal["error", "note"]
+Severity = Literal["error", "warning", "note"]
+SEVERITIES = ("error", "warning", "note")
 # causes first: what follows from one of them is listed after it
 ORDER = (
     "crash", "no_parameters", "frozen", "inference_tensor", "parameter_not_finite", "input_not_finite", "not_a_tensor",
-    "new_parameter", "plain_list", "not_a_parameter", "graph_kept", "data", "detach", "no_grad", "copy", "python",
-    "not_differentiable", "integer", "wrong_backward", "rounding", "in_place", "broadcast", "double_softmax",
-    "dead_units", "saturated_units",
+    "new_parameter", "plain_list", "not_a_parameter", "graph_kept", "intermediate_on_ctx", "data", "detach", "no_grad",
+    "copy", "python", "not_differentiable", "integer", "wrong_backward", "rounding", "in_place", "broadcast",
+    "double_softmax", "batch_mixed", "dead_units", "saturated_units",
 )  # fmt: skip
 
 
@@ -41,7 +42,7 @@ class Diagnosis(Sequence[ModelFinding]):
 
     @property
     def errors(self) -> tuple[ModelFinding, ...]:
-        """Findings that keep the model from learning; the others are notes."""
+        """Findings that keep the model from learning; a warning or a note does not."""
         return tuple(finding for finding in self.findings if finding.severity == "error")
 
     @property
@@ -73,7 +74,7 @@ class Diagnosis(Sequence[ModelFinding]):
 
 
 def ranked(findings: Iterable[ModelFinding]) -> list[ModelFinding]:
-    """Errors first, and among them causes first; each once."""
+    """Errors first, then warnings, and among them causes first; each once."""
     ranks = {kind: rank for rank, kind in enumerate(ORDER)}
     unique = dict.fromkeys(findings)
-    return sorted(unique, key=lambda finding: (finding.severity, ranks.get(finding.kind, len(ranks))))
+    return sorted(unique, key=lambda f: (SEVERITIES.index(f.severity), ranks.get(f.kind, len(ranks))))

@@ -11,13 +11,14 @@ from torch.utils._pytree import tree_leaves
 from torch_opkit._diagnose.failures import explain
 from torch_opkit._diagnose.findings import ModelFinding
 from torch_opkit._diagnose.links import BREAKS
-from torch_opkit._diagnose.source import assignment, call_line, state_assignment
+from torch_opkit._diagnose.source import assignment, call_line, replacement, state_assignment
 from torch_opkit._diagnose.step import Problem, TrainingStep
 from torch_opkit._diagnose.values import attributes, is_zero, tensors_in
 
 FIX_STATE = "detach what is kept from step to step: self.state = state.detach()"
 FIX_ONCE = "keep the nn.Parameter as an attribute, and compute with it in the forward pass"
 NEW = "a parameter is made in the forward pass, after the optimizer was given the model's parameters"
+FROZEN = "the forward pass replaces the parameter by one that does not require a gradient"
 FOREIGN = "a Tensor with requires_grad from outside of the model, which its optimizer does not see"
 
 
@@ -57,7 +58,21 @@ def second_step(problem: Problem, first: TrainingStep) -> list[ModelFinding]:
     problem.descend(first.gradients)
     second = problem.step(keep_gradients=True)  # an optimizer inside of the loss function has something to do
     findings = _stale_graph(stored, first, second) or ([explain(second)] if second.error else [])
+    findings += _replaced(problem)
     return findings + _foreign_leaves(problem, first, second) + _overwritten(problem, old, first)
+
+
+def _replaced(problem: Problem) -> list[ModelFinding]:
+    """Parameters that the forward pass replaces by others that are not learned."""
+    findings = []
+    for name, parameter in problem.parameters.items():
+        owner, _, attribute = name.rpartition(".")
+        new = problem.model.get_submodule(owner)._parameters.get(attribute)
+        if new is not None and new is not parameter and not new.requires_grad:
+            parent, _, layer = owner.rpartition(".")
+            line = replacement(problem.model.get_submodule(parent), layer, attribute, on_purpose=True)
+            findings.append(ModelFinding("new_parameter", FROZEN, "make it in __init__", (name,), line))
+    return findings
 
 
 def _stale_graph(stored: Sequence[StoredGraph], first: TrainingStep, second: TrainingStep) -> list[ModelFinding]:

@@ -24,6 +24,13 @@ def assignment(module: nn.Module, attribute: str) -> str:
     return line or next((f"{file}:{tree.lineno}" for file, tree in _classes(module)), "")
 
 
+def attribute_line(cls: type, attribute: str) -> str:
+    """The line of a class that assigns an attribute of that name, as `ctx.name = ...`; empty without one."""
+    file, tree = parse(cls)
+    lines = (node.lineno for node in ast.walk(tree) if isinstance(node, ast.stmt) and _assigns(node, attribute))
+    return next((f"{file}:{line}" for line in lines), "")
+
+
 def state_assignment(module: nn.Module, attribute: str) -> str:
     """The line outside the constructor that assigns `self.attribute` or calls one of its methods, as `append`."""
 
@@ -32,6 +39,19 @@ def state_assignment(module: nn.Module, attribute: str) -> str:
         return _assigns(node, attribute) or (isinstance(called, ast.Attribute) and called.attr == attribute)
 
     return _first(module, changes, lambda name: name not in CONSTRUCTORS) or assignment(module, attribute)
+
+
+def replacement(module: nn.Module, layer: str, attribute: str, *, on_purpose: bool) -> str:
+    """The line that assigns `self.layer.attribute`; one that says `requires_grad=False` only if `on_purpose`."""
+
+    def replaces(node: ast.AST) -> bool:
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        owners = [t.value for t in targets if isinstance(t, ast.Attribute) and t.attr == attribute]
+        of_layer = any(isinstance(owner, ast.Attribute) and owner.attr == layer for owner in owners)
+        says_false = any(isinstance(part, ast.Constant) and part.value is False for part in ast.walk(node))
+        return of_layer and (on_purpose or not says_false)
+
+    return _first(module, replaces, lambda name: True)
 
 
 def call_line(code: CodeType | None, name: str) -> str:

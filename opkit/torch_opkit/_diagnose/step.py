@@ -8,11 +8,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from torch_opkit._diagnose.backward import Flow, backward, graph_nodes
+from torch_opkit._diagnose.backward import Flow, IntermediateObserver, backward, graph_nodes
 from torch_opkit._diagnose.call import BatchMismatchError, compute_loss, fresh
 from torch_opkit._diagnose.finite import FiniteObserver
 from torch_opkit._diagnose.layer_hooks import OutputHooks, UnitObserver
 from torch_opkit._diagnose.losses import LossObserver
+from torch_opkit._diagnose.structure import ConstantObserver
 from torch_opkit._diagnose.trace import Trace
 from torch_opkit._diagnose.values import dense, is_finite, is_zero, named_tensors, tensors_in
 
@@ -29,6 +30,8 @@ class TrainingStep:
     losses: LossObserver
     units: UnitObserver
     outputs: OutputHooks
+    constants: ConstantObserver
+    intermediates: IntermediateObserver
     loss: Any = None
     flow: Flow = field(default_factory=Flow)
     gradients: dict[str, Tensor | None] = field(default_factory=dict)
@@ -65,10 +68,12 @@ class Problem:
         batch = fresh(self.batch)
         inputs = {"batch": dict(named_tensors(batch, "batch")), "parameter": dict(self.parameters)}
         finite, losses, units = FiniteObserver(inputs), LossObserver(), UnitObserver(self.model)
-        trace = Trace(self.parameters.values(), inputs["batch"].values(), (finite, losses, units))
-        losses.trace = trace
+        constants, intermediates = ConstantObserver(self.model), IntermediateObserver()
+        observers = (finite, losses, units, constants, intermediates)
+        trace = Trace(self.parameters.values(), inputs["batch"].values(), observers)
+        losses.trace = intermediates.trace = trace
         outputs = OutputHooks(self.model, trace)
-        step = TrainingStep(trace, finite, losses, units, outputs, parameters=self.parameters)
+        step = TrainingStep(trace, finite, losses, units, outputs, constants, intermediates, parameters=self.parameters)
         state = torch.get_rng_state()
         for parameter in self.parameters.values():
             parameter.grad = parameter.grad.clone() if keep_gradients and parameter.grad is not None else None

@@ -89,7 +89,7 @@ class Trace(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: object, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        name, tensors = _name(func), list(tensors_in((args, kwargs)))
+        name, tensors = function_name(func), list(tensors_in((args, kwargs)))
         if transforms_active():  # what a transform of torch.func wraps has no values to look at
             for x in tensors:
                 if x in self.parameters:
@@ -271,7 +271,7 @@ def _break_kind(call: Call, y: Tensor) -> str:
     return "not_differentiable" if call.records_graph else "no_grad"
 
 
-def _name(func: object) -> str:
+def function_name(func: object) -> str:
     full_name = resolve_name(func) or getattr(func, "__qualname__", str(func))
     parts = full_name.split(".")
     return str(parts[-2] if parts[-1] in {"__get__", "__set__"} else parts[-1])

@@ -133,6 +133,60 @@ def bug_with_three_threads(x: Tensor) -> Tensor:
     return x * (1.0 if torch.get_num_threads() != 3 else 1.001)
 
 
+@fault("threads", **series())
+@custom_op()
+def partial_sums_by_thread(x: Tensor) -> Tensor:
+    """Rounds as the columns are divided among threads."""
+    total = torch.stack([part.sum(-1) for part in x.chunk(torch.get_num_threads(), -1)]).sum(0)
+    return x - total.unsqueeze(-1) / x.shape[-1]
+
+
+@fault("threads", rows=("short_series",), **series())
+def restarts_for_many_threads(x: Tensor) -> Tensor:
+    count = torch.get_num_threads()
+    return torch.cat([part.cumsum(-2) for part in x.chunk(count if count > 4 else 1, -2)], -2)
+
+
+@fault("half_precision", **series())
+@custom_op()
+def half_becomes_float(x: Tensor) -> Tensor:
+    return (x.float() if x.dtype in (torch.float16, torch.bfloat16) else x).cumsum(-2)
+
+
+@fault("half_precision", **series(rand(2, 12, 3)))
+def sum_kept_in_half(x: Tensor) -> Tensor:
+    """Stands still at 256 times its terms in bfloat16."""
+    total, rows = x.sum(-2) * 0, []
+    for t in range(x.shape[-2]):
+        total = total + x[..., t, :]
+        rows.append(total)
+    return torch.stack(rows, -2) if rows else x.clone()
+
+
+@fault("autocast", samples=[(randn(2, 12, 3), randn(3, 3, seed=1))], time=-2, causal=True)
+@custom_op()
+def product_inside_kernel(x: Tensor, weight: Tensor) -> Tensor:
+    """Under autocast bfloat16 comes out, where the fake kernel says float32."""
+    return (x @ weight).cumsum(-2)
+
+
+class ProductInFunction(torch.autograd.Function):
+    """Under autocast the incoming gradient is bfloat16, and the saved weight float32."""
+
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return x @ weight
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, weight = ctx.saved_tensors
+        return grad @ weight.mT, x.flatten(0, -2).mT @ grad.flatten(0, -2)
+
+
+fault("autocast", samples=[(randn(2, 12, 3), randn(3, 3, seed=1))], time=-2, causal=True)(ProductInFunction)
+
+
 class ThreadChunks(nn.Module):
     """Each thread starts its sum anew, from float32."""
 

@@ -230,3 +230,66 @@ def exponential_average(x: Tensor, halflife: float) -> Tensor:
     t = torch.arange(x.shape[-2], dtype=x.dtype, device=x.device)
     weights = (0.5 ** ((t[:, None] - t).clamp(min=0) / halflife)).tril()
     return (weights @ x.nan_to_num(0.0)) / (weights @ (~x.isnan()).to(x.dtype)).clamp(min=1e-6)
+
+
+class Square(Saved):
+    """Of which nobody says what a missing value means."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x: Tensor) -> Tensor:
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 2 * ctx.saved_tensors[0] * grad
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return 2 * ctx.saved_tensors[0] * tangent
+
+
+healthy(**series())(Square)
+
+
+@healthy(**series())
+def drawdown(x: Tensor) -> Tensor:
+    """Below the highest price so far; a comparison with NaN is false."""
+    peak, rows = x[..., :1, :].sum(-2), []
+    for t in range(x.shape[-2]):
+        peak = torch.where(x[..., t, :] > peak, x[..., t, :], peak)
+        rows.append(x[..., t, :] / peak - 1)
+    return torch.stack(rows, -2) if rows else x.clone()
+
+
+@healthy(**series())
+def finite_impulse_response(x: Tensor) -> Tensor:
+    padded, taps = F.pad(x, (0, 0, 2, 0)), (0.5, 0.3, 0.2)
+    return sum(tap * padded[..., 2 - i : 2 - i + x.shape[-2], :] for i, tap in enumerate(taps))
+
+
+@healthy(**series(0.02 * randn(2, 12, 3)))
+def lennard_jones_energy(x: Tensor) -> Tensor:
+    """Close to zero the energy is beyond any step of finite differences."""
+    distance = x.abs()
+    return distance**-12 - distance**-6
+
+
+@healthy(settings={"window": [3, 5]}, warmup=lambda window: window - 1, **series())
+def rolling_maximum_of_torch(x: Tensor, window: int) -> Tensor:
+    return F.pad(x, (0, 0, window - 1, 0), value=float("nan")).unfold(-2, window, 1).amax(-1)
+
+
+@healthy(samples=[(randn(2, 12, 3),)], time=-2, causal=True)
+class CausalAttention(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        with torch.random.fork_rng():
+            torch.manual_seed(0)
+            self.query, self.key = nn.Linear(3, 4), nn.Linear(3, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        scores = self.query(x) @ self.key(x).mT / 2
+        later = torch.ones(x.shape[-2], x.shape[-2], dtype=torch.bool, device=x.device).triu(1)
+        return scores.masked_fill(later, -torch.inf).softmax(-1) @ x

@@ -55,6 +55,43 @@ def ignores_offset(x: Tensor) -> Tensor:
     return torch.as_strided(x, x.shape, x.stride(), 0).square()
 
 
+@fault("strides", **series())
+@custom_op()
+def walks_by_row_stride(x: Tensor) -> Tensor:
+    """A stride of zero, of an expanded row, ends the walk over the rows."""
+    return x.contiguous().cumsum(-2) if x.stride(-2) else torch.zeros_like(x, memory_format=torch.contiguous_format)
+
+
+class UnfoldedGradientOfSum(torch.autograd.Function):
+    """The gradient of a sum is one number, expanded: it is returned as it is."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.cumsum(-2)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad.flip(-2).cumsum(-2).flip(-2) if any(grad.stride()) else grad.clone()
+
+
+fault("wrong_gradient_layout", **series())(UnfoldedGradientOfSum)
+
+
+@fault("short_series", settings={"window": [4, 6]}, **series())
+def window_clipped_to_series(x: Tensor, window: int) -> Tensor:
+    """A longer series starts with NaN; a short one has a mean over fewer rows."""
+    rows = min(window, x.shape[-2])
+    return F.pad(x.unfold(-2, rows, 1).mean(-1), (0, 0, rows - 1, 0), value=float("nan")) if rows else x.clone()
+
+
+@fault("short_series", settings={"window": [3, 5]}, **series())
+@custom_op()
+def zeros_for_short_series(x: Tensor, window: int) -> Tensor:
+    if x.shape[-2] < window:
+        return torch.zeros_like(x)
+    return F.pad(x, (0, 0, window - 1, 0), value=float("nan")).unfold(-2, window, 1).amax(-1)
+
+
 class PoolingView(Saved):
     @staticmethod
     def forward(x: Tensor) -> Tensor:

@@ -51,6 +51,55 @@ def cached_by_id(x: Tensor) -> Tensor:
     return _by_id.setdefault(hash((x.device, tuple(x.shape), x.dtype)), x.cumsum(-1)).clone()
 
 
+_lowest = [float("inf")]
+
+
+@fault("nondeterministic", rows=NAMES, samples=[(rand(3, 4),)])
+def above_the_lowest_so_far(x: Tensor) -> Tensor:
+    _lowest[0] = min(_lowest[0], float(x.detach().min()))
+    return x - _lowest[0]
+
+
+@fault("stale_cache", samples=[(rand(3, 4),)])
+def scaled_by_first_call(x: Tensor) -> Tensor:
+    if not hasattr(scaled_by_first_call, "scale"):
+        scaled_by_first_call.scale = float(x.detach().mean())
+    return x / scaled_by_first_call.scale
+
+
+_by_first: dict[object, Tensor] = {}
+
+
+@fault("stale_cache", samples=[(rand(3, 4),)])
+@custom_op()
+def cached_by_first_element(x: Tensor) -> Tensor:
+    key = (x.shape, x.dtype, float(x.flatten()[0]))
+    return _by_first.setdefault(key, x.cumsum(-1)).clone()
+
+
+_by_sum: dict[object, Tensor] = {}
+
+
+@fault("stale_cache", rows=("wrong_gradient",), samples=[(rand(3, 4),)])
+def scale_cached_by_sum(x: Tensor) -> Tensor:
+    key = (x.shape, x.dtype, round(float(x.detach().sum()), 6))
+    return x * _by_sum.setdefault(key, x.detach().std(-1, keepdim=True))
+
+
+class LevelOfFirstCall(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.level: float | None = None
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.level is None:
+            self.level = float(x.detach().mean())
+        return x - self.level
+
+
+fault("stale_cache", samples=[(rand(3, 4),)])(LevelOfFirstCall)
+
+
 @fault("nondeterministic", samples=[(rand(3, 4),)])
 def dropout_left_on(x: Tensor) -> Tensor:
     return F.dropout(x, 0.5, training=True)
