@@ -78,6 +78,9 @@ def fit(
     from torchcommodity.forecast import fit as fit_forecaster
     from torchcommodity.training import to_toml
 
+    checkpoint = checkpoint or out.with_suffix(".checkpoint.pt")
+    if checkpoint.resolve() == out.resolve():
+        raise typer.BadParameter(f"--checkpoint must be another file than --out; got {checkpoint} for both")
     panel = prices.read()
     settings = options.read_settings(panel, model, config, forecast, device=device)
     if print_config:
@@ -90,9 +93,6 @@ def fit(
     output.print_reading(screen, panel)
     if drop_unusable:
         panel = options.drop_unusable(panel, settings, screen, forecast.signed_symbols)
-    checkpoint = checkpoint or out.with_suffix(".checkpoint.pt")
-    if checkpoint.resolve() == out.resolve():
-        raise typer.BadParameter(f"--checkpoint must be another file than --out; got {checkpoint} for both")
     for path in (out, checkpoint):
         output.check_file(path)
         path.parent.mkdir(parents=True, exist_ok=True)
