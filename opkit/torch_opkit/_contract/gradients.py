@@ -114,12 +114,12 @@ def gradgradcheck(case: Case) -> None:
         raise Fault(kind, " ".join(str(error).split()), location=locate(case.op, "backward")) from error
 
 
-def _gradgradcheck(case: Case) -> None:
+def _gradgradcheck(case: Case, fast: bool = True) -> None:
     torch.autograd.gradgradcheck(
         lambda *x: tuple(y.sin() for y in case.finite_outputs(*x)),
         case.leaves(),
         check_undefined_grad=False,
-        fast_mode=True,
+        fast_mode=fast,
     )
 
 
@@ -134,7 +134,7 @@ def _passes_beside_kinks(case: Case) -> bool:
         return x + 0.01 * noise if x.is_floating_point() else x
 
     try:
-        _gradgradcheck(case.map_tensors(move))
+        _gradgradcheck(case.map_tensors(move), fast=False)  # one direction passes by luck, once in some hundred times
     except Exception:
         return False
     return True
