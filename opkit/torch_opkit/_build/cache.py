@@ -49,13 +49,12 @@ def get_or_build(folder: Path, name: str, key: str, build: Callable[[Path, Path]
     A file lock keeps other processes from building the same library; it ends with the process that holds it.
     """
     library = folder / key / f"{name}{'.dylib' if sys.platform == 'darwin' else '.so'}"
-    if library.exists():
-        for path in (library, library.parent, folder):
-            _check_owner(path)
-        return library
     library.parent.mkdir(parents=True, exist_ok=True)
-    for path in (library.parent, folder):
-        _check_owner(path)
+    _check_owner(folder)
+    _check_owner(library.parent)
+    if library.exists():
+        _check_owner(library)
+        return library
     with _locked(library.parent / "lock"):
         if not library.exists():
             temporary = Path(tempfile.mkdtemp(prefix="building-", dir=library.parent))
