@@ -1,4 +1,6 @@
-"""The native library of torchcommodity: every ops/**/*.cpp, and every *.cu where torch has CUDA, in one shared object.
+"""The native library of torchcommodity, one shared object: ops/**/*.cpp, *.cu where torch has CUDA, and *.kernel.h.
+
+A *.kernel.h is a source for both devices: it is compiled once for the CPU and, where torch has CUDA, once for a GPU.
 
 It holds no Python symbol: `torch.ops.load_library` loads it in every Python, and in every torch from 2.10 on.
 """
@@ -29,7 +31,7 @@ BLOCK_SIZE = 4  # small enough that many processors have work, and that a change
 
 def sources(cuda: bool = False) -> list[Path]:
     """The sources, in the same order on every machine."""
-    patterns = ("*.cpp", "*.cu") if cuda else ("*.cpp",)
+    patterns = ("*.cpp", "*.kernel.h", "*.cu") if cuda else ("*.cpp", "*.kernel.h")
     return sorted(path for pattern in patterns for path in (PACKAGE / "ops").rglob(pattern))
 
 
@@ -45,7 +47,7 @@ def build_library(target: Path, folder: Path, cuda: bool = False, cflags: Sequen
     Args:
         target: path of the library.
         folder: folder of the object files, one for each set of settings.
-        cuda: compile the .cu files.
+        cuda: compile the kernels for a GPU.
         cflags: additional flags of the C++ compiler.
         settings: of `Toolchain`, to build for another platform: `compiler`, the command of a C++ compiler; `torch`, the
             folder of a torch for that platform; `libraries` and `ldflags`; `platform`, "linux" or "darwin".
@@ -64,18 +66,18 @@ def build_library(target: Path, folder: Path, cuda: bool = False, cflags: Sequen
     )
     target.parent.mkdir(parents=True, exist_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
-    toolchain.build(in_blocks(sources(cuda), folder), folder, target)
+    toolchain.build(in_blocks(sources(cuda), folder, cuda), folder, target)
 
 
-def in_blocks(sources: Sequence[Path], folder: Path) -> list[Path]:
+def in_blocks(sources: Sequence[Path], folder: Path, cuda: bool = False) -> list[Path]:
     """Write blocks of up to BLOCK_SIZE kernels of one family into `folder`; returns them with the other sources.
 
     A block is compiled as one source: reading the headers takes about half of the time of a small kernel. What compiles
     longest comes first, .cu files before all, so that the processors finish at about the same time.
     """
-    cuda = [path for path in sources if path.suffix == ".cu"]
+    for_gpu = [path for path in sources if path.suffix == ".cu"]
     shared = [path for path in sources if path.suffix == ".cpp" and SHARED.search(path.read_text())]
-    kernels = [path for path in sources if path not in (*cuda, *shared)]
+    kernels = [path for path in sources if path not in (*for_gpu, *shared)]
     blocks = list[Path]()
     for family, members in groupby(kernels, lambda path: path.parent):
         paths = [*members]
@@ -83,19 +85,33 @@ def in_blocks(sources: Sequence[Path], folder: Path) -> list[Path]:
             block = folder / f"{family.name.strip('_')}_{k // BLOCK_SIZE + 1}.cpp"
             block.write_text(block_text(paths[k : k + BLOCK_SIZE]))
             blocks.append(block)
-    return [*cuda, *blocks, *shared]
+    for path in filter(is_for_both, sources if cuda else ()):
+        source = folder / f"{kernel_name(path)}.cu"
+        source.write_text(block_text([path], gpu=True))
+        for_gpu.append(source)
+    return [*for_gpu, *blocks, *shared]
 
 
-def block_text(kernels: Sequence[Path]) -> str:
+def block_text(kernels: Sequence[Path], gpu: bool = False) -> str:
     """Every header once, then each kernel in a namespace of its own: kernels give the same names to what is theirs."""
     headers = dict[str, None]()
     for path in kernels:
         for quoted, other in INCLUDED.findall(path.read_text()):
             beside = path.parent / quoted
             headers[other or f'"{beside if beside.is_file() else quoted}"'] = None
-    lines = [f"#include {header}" for header in headers]
-    lines += [f'namespace in_{path.stem} {{\n#include "{path}"\n}}' for path in kernels]
+    lines = ["#define COMMODITY_GPU"] if gpu else []
+    lines += [f"#include {header}" for header in headers]
+    lines += [f'namespace in_{kernel_name(path)} {{\n#include "{path}"\n}}' for path in kernels]
     return "\n".join(lines) + "\n"
+
+
+def is_for_both(source: Path) -> bool:
+    """Whether it is a source for the CPU and for a GPU."""
+    return source.name.endswith(".kernel.h")
+
+
+def kernel_name(source: Path) -> str:
+    return source.name.split(".")[0]
 
 
 def has_compiler() -> bool:

@@ -47,9 +47,10 @@ def test_operators_page_vjp_is_the_gradient_of_the_reference() -> None:
     torch.testing.assert_close(backward(grad_dx, x=x, grad=grad, window=2), expected)
 
 
-def test_operators_page_shows_the_kernels_of_linear_recurrence() -> None:
-    for block, file in zip(blocks("cpp"), ("linear_recurrence.cpp", "linear_recurrence.cu"), strict=True):
-        source = " ".join((SCAN / file).read_text().split())
+def test_operators_page_shows_the_kernels() -> None:
+    files = "_scan/linear_recurrence.cpp", "_scan/linear_recurrence.cu", "_correlation/dcc_correlation.kernel.h"
+    for block, file in zip(blocks("cpp"), files, strict=True):
+        source = " ".join((SCAN.parent / file).read_text().split())
         assert " ".join(block.split()) in source, file
 
 

@@ -91,6 +91,16 @@ def test_library_compiles_four_kernels_of_a_family_as_one_source(
     assert f'#include "{ops}/_first/one.h"\nnamespace in_a' in (tmp_path / "objects/first_1.cpp").read_text()
 
 
+def test_library_compiles_a_kernel_of_both_devices_for_each(ops: Path, tmp_path: Path) -> None:
+    kernel = ops / "_first/both.kernel.h"
+    kernel.write_text('#include "one.h"\nnamespace {\n}')
+    blocks = library.in_blocks(library.sources(cuda=True), tmp_path, cuda=True)
+    assert [path.name for path in blocks] == ["three.cu", "both.cu", "first_1.cpp", "second_1.cpp", "shared.cpp"]
+    common = f'#include "{ops}/_first/one.h"\nnamespace in_both {{\n#include "{kernel}"\n}}\n'
+    assert (tmp_path / "both.cu").read_text() == "#define COMMODITY_GPU\n" + common
+    assert f'namespace in_both {{\n#include "{kernel}"' in (tmp_path / "first_1.cpp").read_text()
+
+
 def test_library_compiles_all_sources_after_a_change_of_the_precompiled_header(
     build: Callable[..., list[str]], ops: Path, tmp_path: Path
 ) -> None:

@@ -1,4 +1,4 @@
-"""All .cu files as one source, which nvcc or a C++ compiler compiles in a minute, since headers are read once."""
+"""All kernels of a GPU as one source, which nvcc or a C++ compiler compiles in a minute: it reads headers once."""
 
 import os
 import shutil
@@ -6,17 +6,17 @@ from pathlib import Path
 
 from torch.utils.cpp_extension import include_paths
 
-from native.library import block_text
+from native.library import block_text, is_for_both, sources
 
 OPS = Path(__file__).resolve().parents[2] / "torchcommodity" / "ops"
-KERNELS = sorted(OPS.glob("*/*.cu"))
+KERNELS = [path for path in sources(cuda=True) if path.suffix == ".cu" or is_for_both(path)]
 INCLUDES = [OPS / "_csrc", *include_paths()]
 
 
 def unity(folder: Path) -> Path:
-    """Write a source that includes all headers, then every .cu file in a namespace of its own."""
+    """Write a source that includes all headers, then every kernel in a namespace of its own."""
     source = folder / "unity.cu"
-    source.write_text(block_text(KERNELS))
+    source.write_text(block_text(KERNELS, gpu=True))
     return source
 
 

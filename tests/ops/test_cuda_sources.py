@@ -16,18 +16,19 @@ import pytest
 from cuda_unity import INCLUDES, KERNELS, OPS, nvcc, unity
 from torch.utils.cpp_extension import library_paths
 
+from native.library import sources
 from torchcommodity import ops
 
 STABLE_ABI = "-DTORCH_TARGET_VERSION=0x020a000000000000"
 EMULATION = Path(__file__).parent / "cuda_emulation"
-REGISTERED = re.compile(r"^COMMODITY_CUDA\((\w+)\)", re.MULTILINE)
+REGISTERED = re.compile(r"^COMMODITY_(?:CUDA|KERNEL)\(\s*(\w+)", re.MULTILINE)
 NAMES = sorted(name for path in KERNELS for name in REGISTERED.findall(path.read_text()))
 pytestmark = [pytest.mark.slow, pytest.mark.compile]
 
 
 def test_every_native_operator_has_a_cuda_kernel() -> None:
-    declared = re.compile(r"^COMMODITY_OPERATOR\(\s*(\w+)", re.MULTILINE)
-    native = {name for path in OPS.glob("*/*.cpp") for name in declared.findall(path.read_text())}
+    declared = re.compile(r"^COMMODITY_(?:OPERATOR|KERNEL)\(\s*(\w+)", re.MULTILINE)
+    native = {name for path in sources() for name in declared.findall(path.read_text())}
     live_updates = {name for name in native if name.endswith("_step")}  # on a GPU the reference runs
     assert native - live_updates == set(NAMES)
 

@@ -43,16 +43,6 @@ void launch_grid(const Tensor& like, const Grid& grid, const Body& body) {
   launch(like, grid.items(), GridItem<Body>{grid, body});
 }
 
-// Calls a templated body for the dtype of `x`, float or double: dispatch(..., [&]<typename scalar_t>() { ... }).
-template <typename Body>
-void dispatch(const char* operation, const Tensor& x, const Body& body) {
-  using torch::headeronly::ScalarType;
-  const ScalarType dtype = x.scalar_type();
-  STD_TORCH_CHECK(dtype == ScalarType::Float || dtype == ScalarType::Double, operation,
-                  ": must be float32 or float64; got ", torch::headeronly::toString(dtype));
-  dtype == ScalarType::Float ? body.template operator()<float>() : body.template operator()<double>();
-}
-
 // Temporary memory on the device of a tensor. It may be freed before the kernels that use it have run, since the
 // allocator reuses it in stream order.
 inline Tensor scratch(const Tensor& like, int64_t doubles) {

@@ -83,6 +83,16 @@ inline Tensor on_huge_pages(Tensor y) {
   return y;
 }
 
+// Calls a templated body for the dtype of `x`, float or double: dispatch(..., [&]<typename scalar_t>() { ... }).
+template <typename Body>
+void dispatch(const char* operation, const Tensor& x, const Body& body) {
+  using torch::headeronly::ScalarType;
+  const ScalarType dtype = x.scalar_type();
+  STD_TORCH_CHECK(dtype == ScalarType::Float || dtype == ScalarType::Double, operation,
+                  ": must be float32 or float64; got ", torch::headeronly::toString(dtype));
+  dtype == ScalarType::Float ? body.template operator()<float>() : body.template operator()<double>();
+}
+
 inline void check_same(const char* operation, const Tensor& x, const Tensor& y) {
   STD_TORCH_CHECK(x.sizes().equals(y.sizes()) && x.scalar_type() == y.scalar_type(), operation,
                   ": all panels must have the same shape and dtype");

@@ -1,12 +1,15 @@
-// Log-likelihood of DCC and its derivatives by a and b for one panel, in one pass: the formulas are in dcc_score.py.
-// Shared by the CPU and CUDA kernels.
-#pragma once
+// Log-likelihood of DCC and its derivatives by a and b: sums over time (..., 9) of residuals (..., T, N).
+#include "dcc.h"
+#include "kernel.h"
 #include "sweep.h"
 
-namespace commodity {
+using namespace commodity;
+
+namespace {
 
 constexpr int kScoreSums = 9;  // log-likelihood, gradient (2), expected information (3), squared scores (3)
 
+// One pass over the rows of a panel: the formulas are in dcc_score.py.
 template <typename scalar_t>
 struct DccScore {
   const scalar_t *z, *weights, *target;
@@ -15,6 +18,7 @@ struct DccScore {
   bool derivatives;
 
   COMMODITY_INLINE int64_t memory() const { return Regression::size(n) + 10 * n * n + 4 * n; }
+  int64_t work() const { return steps * n * n; }
 
   COMMODITY_INLINE void operator()(int64_t panel, double* memory) const {
     const int64_t size = n * n;
@@ -145,4 +149,21 @@ struct DccScore {
   };
 };
 
-}  // namespace commodity
+Tensor dcc_score(const Tensor& z_, const Tensor& weights_, const Tensor& target_, bool derivatives) {
+  check_dcc("dcc_score", z_, weights_, target_);
+  const Tensor z = contiguous(z_), weights = contiguous(weights_), target = contiguous(target_);
+  std::vector<int64_t> shape(weights.sizes().begin(), weights.sizes().end());
+  shape.back() = kScoreSums;
+  Tensor y = new_empty(z, shape);
+  dispatch("dcc_score", z, [&]<typename scalar_t>() {
+    for_each_panel(y, weights.numel() / 2,
+                   DccScore<scalar_t>{z.const_data_ptr<scalar_t>(), weights.const_data_ptr<scalar_t>(),
+                                      target.const_data_ptr<scalar_t>(), y.mutable_data_ptr<scalar_t>(), z.size(-2),
+                                      z.size(-1), derivatives});
+  });
+  return y;
+}
+
+}  // namespace
+
+COMMODITY_KERNEL(dcc_score, "(Tensor z, Tensor weights, Tensor target, bool derivatives) -> Tensor")

@@ -1,4 +1,4 @@
-// Shapes of the DCC operators, and their loop over panels: one panel is one recursion over matrices (N, N).
+// Shapes of the DCC operators.
 #pragma once
 #include "native.h"
 
@@ -23,17 +23,6 @@ inline std::vector<int64_t> gradient_shape(const Tensor& z) {
   std::vector<int64_t> shape(z.sizes().begin(), z.sizes().end() - 1);
   shape.back() = z.size(-2) * z.size(-1) + 2 + 2 * z.size(-1) * z.size(-1);
   return shape;
-}
-
-// Calls body(panel, memory) for every panel in parallel, with memory for `doubles` numbers of its own.
-template <typename Body>
-void for_each_panel(const Panels& panels, int64_t doubles, const Body& body) {
-  const int64_t work = std::max<int64_t>(1, panels.steps * panels.assets * panels.assets);
-  const int64_t grain = std::max<int64_t>(1, kGrain / work);
-  parallel_for(0, panels.batch, grain, [&](int64_t first, int64_t last) {
-    std::vector<double> memory(doubles);
-    for (int64_t panel = first; panel < last; ++panel) body(panel, memory.data());
-  });
 }
 
 }  // namespace commodity

@@ -1,10 +1,13 @@
-// Gradients of dcc_correlation for one panel, in one pass from the last row to the first: the formulas are in
-// dcc_correlation_backward.py. Shared by the CPU and CUDA kernels.
-#pragma once
+// Gradients of dcc_correlation with respect to residuals, weights, target and initial Q: (..., T N + 2 + 2 N^2).
+#include "dcc.h"
+#include "kernel.h"
 #include "sweep.h"
 
-namespace commodity {
+using namespace commodity;
 
+namespace {
+
+// One pass from the last row of a panel to the first: the formulas are in dcc_correlation_backward.py.
 template <typename scalar_t>
 struct DccAdjoint {
   const scalar_t *grad, *z, *weights, *target, *q;
@@ -12,6 +15,7 @@ struct DccAdjoint {
   int64_t steps, n;
 
   COMMODITY_INLINE int64_t memory() const { return Regression::size(n) + 4 * n * n + 2 * n; }
+  int64_t work() const { return steps * n * n; }
 
   COMMODITY_INLINE void operator()(int64_t panel, double* memory) const {
     const int64_t size = n * n;
@@ -84,4 +88,23 @@ struct DccAdjoint {
   }
 };
 
-}  // namespace commodity
+Tensor dcc_correlation_backward(const Tensor& grad_, const Tensor& z_, const Tensor& weights_, const Tensor& target_,
+                                const Tensor& q_) {
+  check_dcc("dcc_correlation_backward", z_, weights_, target_);
+  check_same("dcc_correlation_backward", grad_, q_);
+  const Tensor grad = contiguous(grad_), z = contiguous(z_), weights = contiguous(weights_),
+               target = contiguous(target_), q = contiguous(q_);
+  Tensor gradients = new_empty(z, gradient_shape(z));
+  dispatch("dcc_correlation_backward", z, [&]<typename scalar_t>() {
+    for_each_panel(gradients, weights.numel() / 2,  // there are gradients even where T = 0
+                   DccAdjoint<scalar_t>{grad.const_data_ptr<scalar_t>(), z.const_data_ptr<scalar_t>(),
+                                        weights.const_data_ptr<scalar_t>(), target.const_data_ptr<scalar_t>(),
+                                        q.const_data_ptr<scalar_t>(), gradients.mutable_data_ptr<scalar_t>(),
+                                        z.size(-2), z.size(-1)});
+  });
+  return gradients;
+}
+
+}  // namespace
+
+COMMODITY_KERNEL(dcc_correlation_backward, "(Tensor grad, Tensor z, Tensor weights, Tensor target, Tensor q) -> Tensor")

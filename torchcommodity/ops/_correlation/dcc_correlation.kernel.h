@@ -1,10 +1,14 @@
-// Q_{t+1} = (1 - a - b) target + a z_t z_t' + b Q_t for one panel, in the arithmetic of float64 and the dtype of the
-// panel between rows, so that any split of the rows gives the same bits. Shared by the CPU and CUDA kernels.
-#pragma once
+// Dynamic conditional correlation: Q (..., T, N, N) of residuals (..., T, N).
+#include "dcc.h"
+#include "kernel.h"
 #include "sweep.h"
 
-namespace commodity {
+using namespace commodity;
 
+namespace {
+
+// Q_{t+1} = (1 - a - b) target + a z_t z_t' + b Q_t for one panel, in the arithmetic of float64 and the dtype of the
+// panel between rows, so that any split of the rows gives the same bits.
 template <typename scalar_t>
 struct DccRecursion {
   const scalar_t *z, *weights, *target, *initial;
@@ -12,6 +16,7 @@ struct DccRecursion {
   int64_t steps, n;
 
   COMMODITY_INLINE int64_t memory() const { return Regression::size(n); }
+  int64_t work() const { return steps * n * n; }
 
   COMMODITY_INLINE void operator()(int64_t panel, double* memory) const {
     const int64_t size = n * n;
@@ -46,4 +51,22 @@ struct DccRecursion {
   }
 };
 
-}  // namespace commodity
+Tensor dcc_correlation(const Tensor& z_, const Tensor& weights_, const Tensor& target_, const Tensor& initial_) {
+  check_dcc("dcc_correlation", z_, weights_, target_);
+  check_same("dcc_correlation", initial_, target_);
+  const Tensor z = contiguous(z_), weights = contiguous(weights_), target = contiguous(target_),
+               initial = contiguous(initial_);
+  const Panels panels(z);
+  Tensor y = new_empty(z, matrix_shape(z));
+  dispatch("dcc_correlation", z, [&]<typename scalar_t>() {
+    for_each_panel(y, panels.batch,
+                   DccRecursion<scalar_t>{z.const_data_ptr<scalar_t>(), weights.const_data_ptr<scalar_t>(),
+                                          target.const_data_ptr<scalar_t>(), initial.const_data_ptr<scalar_t>(),
+                                          y.mutable_data_ptr<scalar_t>(), panels.steps, panels.assets});
+  });
+  return y;
+}
+
+}  // namespace
+
+COMMODITY_KERNEL(dcc_correlation, "(Tensor z, Tensor weights, Tensor target, Tensor initial) -> Tensor")
