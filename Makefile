@@ -13,7 +13,7 @@ NATIVE := $(shell find torchcommodity/ops opkit/torch_opkit/include -name "*.cpp
 # For Podman: DOCKER_BUILD="podman build --format docker", the format that has health checks.
 DOCKER_BUILD ?= docker build
 
-.PHONY: forecast test test-slow marks test-release check docs bench test-cuda bench-cuda wheel test-versions version release-check upload image dev clean
+.PHONY: forecast test test-slow marks test-release check docs bench results test-cuda bench-cuda wheel test-versions version release-check upload image dev clean
 
 forecast: $(VENV)/forecast  ## forecast the embedded prices: out/report.html
 	$(BIN)/torchcommodity forecast
@@ -49,6 +49,9 @@ docs: $(VENV)/dev  ## the site, in build/site; warnings are errors
 
 bench: $(VENV)/dev  ## the table of speeds against other libraries
 	$(BIN)/python benchmarks/run.py
+
+results: $(VENV)/dev  ## every table of docs/results, hours on a quiet machine; PARTS="speed indicators" for some, PARTS=--list for their minutes
+	$(BIN)/python benchmarks/results.py $(PARTS)
 
 test-cuda:  ## what needs a GPU: kernels, models, commands; tables in docs/results/cuda.md; PARTS="contract shapes" for some
 	$(GPU_PYTHON) tests/cuda/run.py $(PARTS)

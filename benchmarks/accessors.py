@@ -1,13 +1,15 @@
-"""Time of a kernel that uses accessors against one that uses raw pointers, on one thread. Prints a Markdown table.
+"""Time of a kernel that uses accessors against one that uses raw pointers, on one thread.
 
-python benchmarks/accessors.py
+python benchmarks/accessors.py --page opkit/docs/kernels/accessors.md
 """
 
-import platform
+import argparse
 from functools import partial
 from itertools import product
+from pathlib import Path
 
 import torch
+from markdown import environment, format_table, replace_table
 from timing import median_times
 
 import torch_opkit as opkit
@@ -48,15 +50,21 @@ Tensor strided(const Tensor& x, bool exponential) {
 
 
 def main(rows: int = 250, columns: int = 1000, runs: int = 101) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--page", type=Path, help="Markdown page whose table `accessors` is replaced")
+    page = parser.parse_args().page
     torch.set_num_threads(1)
     kernels = opkit.load_inline("accessors", LOOPS, functions=["pointer", "strided"])
     layouts = {"contiguous": torch.rand(rows, columns), "transposed": torch.rand(columns, rows).mT}
-    print(f"| float32 ({rows}, {columns}) | pointer, ms | accessor, ms | ratio |\n|---|---:|---:|---:|")
+    table = []
     for (work, exponential), (layout, x) in product({"square": False, "exponential": True}.items(), layouts.items()):
         times = median_times({name: partial(call, x, exponential) for name, call in vars(kernels).items()}, runs)
         pointer, strided = times["pointer"], times["strided"]
-        print(f"| {work}, {layout} | {pointer:.2f} | {strided:.2f} | {strided / pointer:.1f}x |")
-    print(f"\ntorch {torch.__version__}, {platform.machine()}, one thread; medians of {runs} alternating runs.")
+        table.append([f"{work}, {layout}", f"{pointer:.2f}", f"{strided:.2f}", f"{strided / pointer:.1f}x"])
+    heads = [f"float32 ({rows}, {columns})", "pointer, ms", "accessor, ms", "ratio"]
+    note = environment(f"torch {torch.__version__}, one thread; medians of {runs} alternating runs")
+    text = f"{format_table(heads, table)}\n\n{note}"
+    replace_table(page, "accessors", text) if page else print(text)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import torch
 from futures import futures
-from markdown import replace_table
+from markdown import environment, replace_table
 
 from torchcommodity.data import Panel
 from torchcommodity.forecast import Score, backtest, baselines, score
@@ -110,7 +110,8 @@ def main() -> None:
         print(line, flush=True)
         lines.append(line)
     if arguments.page:
-        replace_table(arguments.page, name, "\n".join(lines).strip())
+        text = "\n".join(lines).strip()
+        replace_table(arguments.page, name, f"{text}\n\n{environment(f'torch {torch.__version__}')}")
 
 
 if __name__ == "__main__":

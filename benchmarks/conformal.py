@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from futures import futures
-from markdown import replace_table
+from markdown import environment, replace_table
 
 from torchcommodity.forecast import Backtest, backtest, conformal, score
 from torchcommodity.training import HAR_GARCH
@@ -51,7 +51,7 @@ def main() -> None:
     text = "\n".join(table(result, (first, last), windows, options.step))
     print(text)
     if options.page:
-        replace_table(options.page, "conformal", text)
+        replace_table(options.page, "conformal", f"{text}\n\n{environment(f'{first} to {last}')}")
 
 
 if __name__ == "__main__":

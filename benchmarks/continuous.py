@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from markdown import replace_table
+from markdown import environment, replace_table
 from rolls import PRODUCTS
 
 from torchcommodity.data import ContractPrices, Panel, roll_months
@@ -150,7 +150,7 @@ def main() -> None:
     text = "\n".join(lines(options.data))
     print(text)
     if options.page:
-        replace_table(options.page, "agreement", text)
+        replace_table(options.page, "agreement", f"{text}\n\n{environment('Published nearby contracts')}")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 
+LOAD_BEFORE = os.getloadavg()[0]
 LONG = 40  # rows: a page shows a part of a longer table, and links a file with all of it
 EXTREMES = 10  # rows of such a part
 NUMBER = re.compile(r"\**([-+]?(?:[\d,]*\.?\d+(?:e[-+]?\d+)?|inf))x?\**")
@@ -60,14 +61,23 @@ def sort_by(rows: Rows, column: int) -> list[Sequence[str]]:
 
 
 def environment(setting: str) -> str:
-    """What was run, when, at which commit, on which machine."""
-    commit = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True).stdout.strip()
-    date = datetime.now(timezone.utc).strftime("%Y-%m-%d")
-    load = os.getloadavg()[0]
+    """What was run, when, at which commit, on which machine, and what else it did before and at the end."""
     return (
-        f"{setting}; {date}, commit {commit or 'unknown'}, Python {platform.python_version()}, {processor()}, "
-        f"{os.cpu_count()} cores, load {load:.1f}."
+        f"{setting}; {date()}, commit {commit() or 'unknown'}, Python {platform.python_version()}, {processor()}, "
+        f"{os.cpu_count()} cores, load {LOAD_BEFORE:.1f} before and {os.getloadavg()[0]:.1f} after."
     )
+
+
+def date() -> str:
+    return datetime.now(timezone.utc).strftime("%Y-%m-%d")
+
+
+def commit() -> str:
+    """The commit, with -dirty if a file has changed since that no benchmark writes; empty without a repository."""
+    command = ["git", "rev-parse", "--short", "HEAD"]
+    name = subprocess.run(command, capture_output=True, text=True).stdout.strip()
+    changes = ["git", "diff", "--quiet", "HEAD", "--", ":/", ":(top,exclude)*.md", ":(top,exclude)docs/results"]
+    return f"{name}-dirty" if name and subprocess.run(changes).returncode else name
 
 
 def processor() -> str:

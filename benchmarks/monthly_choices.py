@@ -12,7 +12,7 @@ from typing import NamedTuple
 from unittest.mock import patch
 
 import torch
-from markdown import replace_table
+from markdown import environment, replace_table
 
 from torchcommodity import data
 from torchcommodity.forecast import backtest, diebold_mariano
@@ -84,7 +84,7 @@ def main() -> None:
     text = "\n".join([*heads, *(row(name, loss, reference) for name, loss in results.items())])
     print(text)
     if options.page:
-        replace_table(options.page, options.name, text)
+        replace_table(options.page, options.name, f"{text}\n\n{environment(f'{len(panel.symbols)} prices')}")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import math
 from pathlib import Path
 
 import pandas as pd
-from markdown import format_table, replace_table
+from markdown import environment, format_table, replace_table
 
 HEADS = (
     "variant",
@@ -62,7 +62,8 @@ def main() -> None:
     parser.add_argument("--page", type=Path, help="Markdown page whose table is replaced")
     parser.add_argument("--name", default="table", help="Name of the table in the page")
     arguments = parser.parse_args()
-    text = markdown(pd.read_csv(arguments.table), arguments.horizons.split(","))
+    table = markdown(pd.read_csv(arguments.table), arguments.horizons.split(","))
+    text = f"{table}\n\n{environment('One thread')}"
     if arguments.page:
         replace_table(arguments.page, arguments.name, text)
     else:

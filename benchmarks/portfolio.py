@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from markdown import format_table, replace_table
+from markdown import environment, format_table, replace_table
 
 HEADS = ["portfolio", "Sharpe", "deflated", "LSTM minus portfolio, 95 % interval", "return", "volatility", "drawdown"]
 HEADS += ["turnover", "costs"]
@@ -58,7 +58,7 @@ def main() -> None:
     parser.add_argument("--page", type=Path, help="Markdown page whose table is replaced")
     parser.add_argument("--name", default="portfolio", help="Name of the table in the page")
     arguments = parser.parse_args()
-    text = "\n\n".join(map(tables, arguments.folders))
+    text = "\n\n".join([*map(tables, arguments.folders), environment("One seed")])
     print(text)
     if arguments.page:
         replace_table(arguments.page, arguments.name, text)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from markdown import replace_table
+from markdown import environment, replace_table
 
 from torchcommodity.data import CONTRACTS, roll_months
 
@@ -127,7 +127,7 @@ def main() -> None:
     if options.curve:
         curves(options.data)[["date", "symbol", "nth", "close"]].to_csv(options.curve, index=False)
     if options.page:
-        replace_table(options.page, "agreement", text)
+        replace_table(options.page, "agreement", f"{text}\n\n{environment('Published nearby contracts')}")
     if options.codes:
         replace_table(options.codes, "rules", rules())
 

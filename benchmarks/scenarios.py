@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
-from markdown import replace_table
+from markdown import environment, replace_table
 
 from torchcommodity import data
 from torchcommodity.scenarios import (
@@ -41,7 +41,8 @@ def main() -> None:
     text = "\n\n".join(tables(evaluations, panel, arguments))
     print(text)
     if arguments.page is not None:
-        replace_table(arguments.page, "evaluation", f"```\n{text}\n```")
+        note = environment(f"Seeds {', '.join(map(str, arguments.seeds))}")
+        replace_table(arguments.page, "evaluation", f"```\n{text}\n```\n\n{note}")
 
 
 def tables(evaluations: list[ScenarioEvaluation], panel: data.Panel, arguments: argparse.Namespace) -> Iterator[str]:

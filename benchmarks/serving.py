@@ -1,9 +1,10 @@
-"""Load test of `torchcommodity serve`: `python benchmarks/serving.py table|load|restart|kill`.
+"""Load test of `torchcommodity serve`: `python benchmarks/serving.py table|crashes|load|restart|kill`.
 
 table     `load` for 1 and 64 clients, 1 and 10 symbols, pt2 and AOTInductor, beside FastAPI and LitServe
 load      clients send requests back to back
 restart   the same, while the server is stopped (SIGTERM) and started again: are accepted requests lost?
 kill      the same, while the worker process is killed (SIGKILL): are requests left without a response?
+crashes   `restart` and `kill`, as a table
 
 Clients run in this process, the server in another. Each client keeps its connection. Prices: embedded WTI.
 """
@@ -27,7 +28,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import aiohttp
-from markdown import environment, replace_table
+from markdown import environment, format_table, replace_table
 
 from torchcommodity import data, export, forecast
 
@@ -46,7 +47,7 @@ class Results:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("scenario", choices=["table", "load", "restart", "kill"])
+    parser.add_argument("scenario", choices=["table", "crashes", "load", "restart", "kill"])
     parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--rows", type=int, default=1000)
@@ -62,7 +63,16 @@ def main() -> None:
         panel = data.embedded()[arguments.symbols.split(",")]
         forecaster = forecast.fit(panel.between("2006-01-01", "2017-12-31"))
         artifact = export.export(forecaster, Path(folder) / "artifact.pt2")
-        asyncio.run(measure(artifact, request_body(panel, arguments.rows), arguments))
+        body = request_body(panel, arguments.rows)
+        scenarios = ["restart", "kill"] if arguments.scenario == "crashes" else [arguments.scenario]
+        rows = [asyncio.run(measure(scenario, artifact, body, arguments)) for scenario in scenarios]
+    heads = ["", "predictions", "503, try again", "lost", "p50, ms", "p99, ms", "health check p99, ms"]
+    if arguments.page:
+        setting = (
+            f"{arguments.clients} clients for {arguments.seconds:g} s, {arguments.workers} worker, {arguments.rows} "
+            f"rows of {arguments.symbols} per request ({len(body) / 1e3:.0f} KB), a stop every {arguments.interval:g} s"
+        )
+        replace_table(arguments.page, "crashes", f"{format_table(heads, rows)}\n\n{environment(setting)}")
 
 
 def write_table(arguments: argparse.Namespace) -> None:
@@ -140,7 +150,8 @@ def request_body(panel: data.Panel, rows: int) -> bytes:
     return json.dumps({"instances": [{"prices": prices, "dates": dates}]}).encode()
 
 
-async def measure(artifact: Path, body: bytes, arguments: argparse.Namespace) -> None:
+async def measure(scenario: str, artifact: Path, body: bytes, arguments: argparse.Namespace) -> list[str]:
+    """Run a scenario and print its outcomes; its row of the table."""
     with socket.create_server(("127.0.0.1", 0)) as unused:
         port = unused.getsockname()[1]
     command = [sys.executable, "-m", "torchcommodity", "serve", str(artifact)]
@@ -150,14 +161,14 @@ async def measure(artifact: Path, body: bytes, arguments: argparse.Namespace) ->
     async with health_checks(port, results.health_latencies):
         deadline = time.monotonic() + arguments.seconds
         clients = [asyncio.create_task(client(port, body, deadline, results)) for _ in range(arguments.clients)]
-        if arguments.scenario == "restart":
+        if scenario == "restart":
             await server.restart_until(deadline, arguments.interval)
-        elif arguments.scenario == "kill":
+        elif scenario == "kill":
             await server.kill_worker_until(deadline, arguments.interval)
         await asyncio.gather(*clients)
     exit_code = await server.stop()
     print(
-        f"{arguments.scenario}: {arguments.clients} clients, {arguments.seconds:g} s, {arguments.rows} rows x "
+        f"{scenario}: {arguments.clients} clients, {arguments.seconds:g} s, {arguments.rows} rows x "
         f"{arguments.symbols} per instance, {len(body):,} bytes per request, {arguments.workers} worker(s), "
         f"{os.cpu_count()} cores, load average {load_before:.1f} before and {os.getloadavg()[0]:.1f} after"
     )
@@ -167,6 +178,13 @@ async def measure(artifact: Path, body: bytes, arguments: argparse.Namespace) ->
     print(f"  predictions per second {rate:.1f}; ms {percentiles(results.latencies)}")
     print(f"  health check, ms {percentiles(results.health_latencies)}")
     print(f"  longest stop {server.longest_stop:.1f} s, exit code {exit_code}, {dict(server.events)}")
+    lost = sum(
+        count for outcome, count in results.outcomes.items() if outcome.startswith("LOST") or "incomplete" in outcome
+    )
+    latencies, health = sorted(results.latencies), sorted(results.health_latencies)
+    times = [latencies[len(latencies) // 2], latencies[int(0.99 * len(latencies))], health[int(0.99 * len(health))]]
+    counts = [results.outcomes["200"], results.outcomes["503"], lost]
+    return [f"`{scenario}`", *(f"{count:,}" for count in counts), *(f"{1000 * time:.0f}" for time in times)]
 
 
 def percentiles(seconds: list[float]) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pandas as pd
 import torch
 from futures import futures
-from markdown import format_table, replace_table
+from markdown import environment, format_table, replace_table
 
 from torchcommodity import data
 from torchcommodity.data import horizon_name
@@ -78,7 +78,7 @@ def report(result: Backtest, years: str, reference: str, frequency: data.Frequen
         f"{tables}\n\n"
         f"Percent of the pinball loss of `{reference}` saved. {comparison}"
         f"{fits if result.model != HAR_GARCH else ''}"
-        f"torch {torch.__version__}, one seed, every year fitted on the years before it."
+        f"{environment(f'torch {torch.__version__}, one seed, every year fitted on the years before it')}"
     )
 
 

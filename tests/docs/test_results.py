@@ -3,6 +3,8 @@
 import csv
 import importlib.util
 import re
+import subprocess
+import sys
 from pathlib import Path
 from statistics import median
 from types import ModuleType
@@ -121,3 +123,18 @@ def section(page: Path, name: str) -> str:
     match = re.search(rf"<!-- {name} -->\n(.*?)<!-- /{name} -->", page.read_text("utf-8"), re.DOTALL)
     assert match
     return match[1]
+
+
+def test_make_results_knows_every_page_and_benchmark_and_how_long_each_part_takes(tables: ModuleType) -> None:
+    heads, rows = tables.read_table(section(RESULTS / "README.md", "parts"))
+    minutes = {row[0].strip("`"): row[heads.index("minutes")] for row in rows}
+    pages = {(RESULTS / row[1].partition("](")[2].removesuffix(")")).resolve() for row in rows}
+    results = [*RESULTS.glob("*.md"), *(ROOT / "opkit" / "docs" / "results").glob("*.md")]
+    assert {page for page in results if page.name != "README.md"} <= pages
+    command = [sys.executable, "benchmarks/results.py", "--list"]
+    plan = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert {line.split()[0]: line.split()[1] for line in plan[:-1]} == minutes
+    assert all(map(tables.number, minutes.values()))
+    script = (ROOT / "benchmarks" / "results.py").read_text("utf-8")
+    named = {name for page in pages for name in re.findall(r"benchmarks/(\w+\.py) ", page.read_text("utf-8"))}
+    assert sorted(name for name in named if name not in script) == []
