@@ -4,8 +4,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from torch_opkit import Cases, Op, Sample, has_float64, vjp, widest
-from torchcommodity.ops._rolling.window import overlap_add, sliding_windows
+from torch_opkit import Cases, Op, Sample, vjp, widest
+from torchcommodity.ops._rolling.rolling_mean_var_backward import operator as rolling_mean_var_backward
+from torchcommodity.ops._rolling.rolling_var import operator as rolling_var
 from torchcommodity.ops._rolling.window_sum import window_sum, window_sum_ahead
 from torchcommodity.ops._scan.linear_recurrence import linear_recurrence
 
@@ -44,23 +45,18 @@ def averages(change: Tensor, valid: Tensor, rsi: int, mode: str) -> tuple[Tensor
 
 def _reference(prices: Tensor, grad: Tensor, short: int, long: int, rsi: int, band: int, mode: str) -> Tensor:
     # averages: dx_s = sum of g_t / W over the windows that contain s
-    # h = 2 sd:  dh_t / dx_s = 2 (x_s - mean_t) / (W sd_t)
+    # h = 2 sd: twice the gradient of the standard deviation
     finite = prices.isfinite()
     x = widest(prices).where(finite, 0)
     x = (x - x.detach().sum(-2, keepdim=True) / finite.sum(-2, keepdim=True).clamp(min=1)).where(finite, 0)
     g_short, g_long, g_rsi, g_half = widest(grad.where(grad.isfinite(), 0)).unbind(-1)
-    g_short, g_long, g_half = (
-        g.where(window_sum(finite.to(x), window) == window, 0) / window
-        for g, window in ((g_short, short), (g_long, long), (g_half, band))
+    g_short, g_long = (
+        g.where(window_sum(finite.to(x), window) == window, 0) / window for g, window in ((g_short, short), (g_long, long))
     )
-    rows = sliding_windows(x, band).nan_to_num(0.0)
-    variance = (rows - rows[..., :1]).var(-1, correction=0)
-    weight = torch.where(variance > 0, 2 * g_half * variance.where(variance > 0, 1).rsqrt(), 0)
     dx = window_sum_ahead(g_short, short) + window_sum_ahead(g_long, long)
-    if not has_float64(x.device):
-        dx = dx + overlap_add(weight.unsqueeze(-1) * (rows - rows.mean(-1, keepdim=True)))
-    else:
-        dx = dx + x * window_sum_ahead(weight, band) - window_sum_ahead(weight * rows.mean(-1), band)
+    x = x.where(finite, torch.nan)
+    deviation = rolling_var(x, band, band, 0, True)
+    dx = dx + rolling_mean_var_backward(2 * g_half, x, deviation, band, band, 0, 2)
     return (dx + _rsi_gradient(g_rsi, widest(prices), rsi, mode)).where(finite, 0).to(prices.dtype)
 
 

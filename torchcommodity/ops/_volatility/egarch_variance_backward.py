@@ -1,12 +1,11 @@
 """Backward pass of `egarch_variance`: gradients of returns, parameters and initial variance in one reverse pass."""
 
 import math
-from functools import partial
 
 import torch
 from torch import Tensor
 
-from torch_opkit import Cases, Op, Sample, vjp
+from torch_opkit import Cases, Op, Sample
 from torchcommodity.ops._scan.linear_recurrence import operator as recur
 from torchcommodity.ops._scan.linear_recurrence_backward import next_rows
 from torchcommodity.ops._volatility.parameters import float64_constant
@@ -56,7 +55,30 @@ def _backward(
     h: Tensor,
     needs_returns: bool,
 ) -> tuple[Tensor, ...]:
-    return vjp(partial(_reference, needs_returns=needs_returns), (grad, returns, alpha, beta, gamma, h), cotangent)
+    # The transpose of the adjoint a is a recurrence forward in time, b_t = u_t + (dx_{t+1} / dx_t) b_{t-1}, where u is
+    # the gradient of a in the sums above and b_{-1} that of ln of the initial variance. h_t grad_t has the gradient
+    # b_{t-1}, and the slope dx_{t+1} / dx_t the gradient a_t b_{t-1}; then dz, and dh through z = r / sqrt(h).
+    rows = returns.shape[-2] if needs_returns else 0
+    d_returns, d_omega, d_alpha, d_beta, d_gamma, d_initial = cotangent.split((rows, 1, 1, 1, 1, 1), -2)
+    alpha, beta, gamma = alpha.unsqueeze(-2), beta.unsqueeze(-2), gamma.unsqueeze(-2)
+    known, valid = ~h.isnan(), (h > 0) & (h < torch.inf)
+    grad, h, observed = grad.where(known, 0), h.where(valid, 1), ~returns.isnan()
+    root = h.sqrt()
+    z = returns.where(observed, 0) / root
+    sign, size = z.sign(), torch.where(observed, z.abs() - float64_constant(h, MEAN_ABSOLUTE), 0)
+    response = alpha * sign + gamma  # of x_{t+1} to z_t
+    slope = beta - response * z / 2
+    adjoint = recur(next_rows(slope).flip(-2), next_rows(h * grad).flip(-2), None).flip(-2)
+    u = d_omega + d_alpha * size + d_beta * h.log() + d_gamma * z
+    by_root = d_returns * observed / root if needs_returns else torch.zeros_like(z)
+    u = u + by_root * response
+    b = torch.cat([d_initial, recur(slope, u, d_initial.squeeze(-2))], -2)[..., :-1, :]
+    d_slope, d_response = adjoint * b, adjoint * by_root
+    d_z = adjoint * (d_gamma + d_alpha * sign * observed) - d_slope * response / 2
+    d_response = d_response - d_slope * z / 2
+    d_h = grad * b + (adjoint * (d_beta - by_root * response / 2) - d_z * z / 2) / h
+    sums = (x.sum(-2) for x in (d_response * sign, d_slope, d_response))
+    return (h * b).where(known, 0), (d_z / root).where(observed, 0), *sums, d_h.where(valid, 0)
 
 
 def _function(*tensors: Tensor, needs_returns: bool) -> Tensor:

@@ -1,11 +1,9 @@
 """Backward pass of `garch_variance`: gradients of returns, parameters and initial variance in one reverse pass."""
 
-from functools import partial
-
 import torch
 from torch import Tensor
 
-from torch_opkit import Cases, Op, Sample, vjp
+from torch_opkit import Cases, Op, Sample
 from torchcommodity.ops._scan.linear_recurrence import operator as recur
 from torchcommodity.ops._scan.linear_recurrence_backward import next_rows
 
@@ -59,7 +57,29 @@ def _backward(
     h: Tensor,
     needs_returns: bool,
 ) -> tuple[Tensor, ...]:
-    return vjp(partial(_reference, needs_returns=needs_returns), (grad, returns, alpha, beta, gamma, h), cotangent)
+    # The transpose of the adjoint a is a recurrence forward in time, b_t = u_t + (dh_{t+1} / dh_t) b_{t-1}, where u is
+    # the gradient of a in the sums above and b_{-1} that of the initial variance. dgrad_t = b_{t-1}, and the slope
+    # dh_{t+1} / dh_t has the gradient a_t b_{t-1}.
+    rows = returns.shape[-2] if needs_returns else 0
+    d_returns, d_omega, d_alpha, d_beta, d_gamma, d_initial = cotangent.split((rows, 1, 1, 1, 1, 1), -2)
+    missing, r, negative, weight = row_terms(returns, alpha, gamma)
+    unknown = h.isnan()
+    h = h.masked_fill(unknown, 0)
+    slope = beta.unsqueeze(-2) + weight * missing
+    adjoint = recur(next_rows(slope).flip(-2), next_rows(grad.masked_fill(unknown, 0)).flip(-2), None).flip(-2)
+    square_weight = d_alpha + d_gamma * negative
+    u = square_weight * (r * r + missing * h) + d_beta * h + d_omega
+    d_weight, d_r = torch.zeros_like(r), 2 * adjoint * square_weight * r
+    if needs_returns:
+        u = u + 2 * d_returns * weight * r
+        d_weight, d_r = 2 * adjoint * d_returns * r, d_r + 2 * adjoint * d_returns * weight
+    b = torch.cat([d_initial, recur(slope, u, d_initial.squeeze(-2))], -2)[..., :-1, :]
+    d_slope = adjoint * b
+    d_weight = d_weight + d_slope * missing
+    d_h = adjoint * (d_beta + missing * square_weight)
+    known = (~unknown).to(b)
+    sums = (x.sum(-2) for x in (d_weight, d_slope, d_weight * negative))
+    return b * known, d_r * (1 - missing), *sums, d_h * known
 
 
 def _function(*tensors: Tensor, needs_returns: bool) -> Tensor:
