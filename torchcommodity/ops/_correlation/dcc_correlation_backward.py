@@ -53,10 +53,63 @@ def _fake(z: Tensor) -> Tensor:
     return z.new_empty((*z.shape[:-2], steps * assets + 2 + 2 * assets**2))
 
 
+def _regress(q: Tensor, z: Tensor) -> tuple[Tensor, ...]:
+    """E, K, the means u and the squares u u' + C of every row, and w, as `regress`, but by inverses: their derivative
+    is one formula, where that of N sweeps is N of them."""
+    observed = ~z.isnan()
+    both = observed.unsqueeze(-2) & observed.unsqueeze(-1)
+    identity = torch.eye(z.shape[-1], dtype=q.dtype, device=q.device)
+    inverse = torch.linalg.inv_ex(torch.where(both, q, identity))[0].where(both, 0)
+    seen = q.where(observed.unsqueeze(-2), 0)  # its columns: the covariances with what is observed
+    coefficients = torch.where(both, identity, (seen @ inverse).where(observed.unsqueeze(-2), 0))
+    unseen = ~observed.unsqueeze(-2) & ~observed.unsqueeze(-1)
+    covariance = (q - coefficients @ seen.mT).where(unseen, 0)
+    values = z.where(observed, 0).unsqueeze(-1)
+    means = coefficients @ values
+    return identity - coefficients, coefficients, means, means @ means.mT + covariance, inverse @ values
+
+
 def _backward(
     cotangent: Tensor, *, grad: Tensor, z: Tensor, weights: Tensor, target: Tensor, q: Tensor
 ) -> tuple[Tensor, ...]:
-    return vjp(_reference, (grad, z, weights, target, q), cotangent)
+    # The transpose of the adjoint is the recurrence of dQ forward in time, B_{t+1} = U_t + b B + a E B E' +
+    # 2 a sym(E B w u') with B = B_t, where U is the gradient of A_{t+1} in the outputs; dgrad_t = B_t. With A and B,
+    # the other gradients are those of outputs and adjoints at all rows at once.
+    d_z, d_weights, d_target, d_initial = split_gradients(cotangent, z)
+    d_z = d_z.where(~z.isnan(), 0).unsqueeze(-1)
+    d_a, d_b = d_weights[..., 0, None, None, None], d_weights[..., 1, None, None, None]
+
+    def terms(z: Tensor, weights: Tensor, target: Tensor, q: Tensor) -> tuple[Tensor, ...]:
+        a, b = weights[..., 0, None, None, None], weights[..., 1, None, None, None]
+        rest, coefficients, means, squares, solution = _regress(symmetric(q), z)
+        target = symmetric(target).unsqueeze(-3)
+        from_outputs = 2 * a * (coefficients @ d_z) @ means.mT + d_a * (squares - target)
+        from_outputs = from_outputs + d_b * (symmetric(q) - target) + (1 - a - b) * d_target.unsqueeze(-3)
+        return a, b, rest, means, solution, symmetric(from_outputs)
+
+    a, b, rest, means, solution, from_outputs = terms(z, weights, target, q)
+    adjoint, adjoints = torch.zeros_like(target), []  # A_{t+1}, from the last row to the first
+    for e, u, w, g in zip(*(x.unbind(-3)[::-1] for x in (rest, means, solution, symmetric(grad)))):
+        adjoints.append(adjoint)
+        e_a = e.mT @ adjoint
+        adjoint = g + b[..., 0, :, :] * adjoint + a[..., 0, :, :] * (e_a @ e + 2 * symmetric(e_a @ u @ w.mT))
+    transposed, tangents = symmetric(d_initial), []  # B_t
+    for e, u, w, x in zip(*(x.unbind(-3) for x in (rest, means, solution, from_outputs))):
+        tangents.append(transposed)
+        e_b = e @ transposed
+        transposed = x + b[..., 0, :, :] * transposed + a[..., 0, :, :] * (e_b @ e.mT + 2 * symmetric(e_b @ w @ u.mT))
+    if not tangents:
+        return tuple(torch.zeros_like(x) for x in (grad, z, weights, target, q))
+    later, d_grad = torch.stack(adjoints[::-1], -3), torch.stack(tangents, -3)
+
+    def total(z: Tensor, weights: Tensor, target: Tensor, q: Tensor) -> Tensor:
+        a, b, rest, means, solution, from_outputs = terms(z, weights, target, q)
+        e_b = rest @ d_grad
+        through_adjoint = b * d_grad + a * (e_b @ rest.mT + 2 * e_b @ solution @ means.mT)
+        return (later * (from_outputs + through_adjoint)).sum()
+
+    one = torch.ones((), dtype=q.dtype, device=q.device)
+    return d_grad, *vjp(total, (z, weights, target, q), one)
 
 
 def _function(grad: Tensor, z: Tensor, weights: Tensor, target: Tensor, q: Tensor) -> Tensor:

@@ -7,8 +7,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from torch_opkit import HALF_DTYPES, Cases, Op, Sample
+from torch_opkit import HALF_DTYPES, Cases, Op, Sample, vjp
 from torch_opkit.arguments import raise_invalid
+from torchcommodity.ops._scan.linear_recurrence import operator as recur
+from torchcommodity.ops._scan.linear_recurrence_backward import next_rows
 from torchcommodity.ops._scan.scan import Tensors, scan
 
 CellState = tuple[Tensor, Tensor]  # h and c, (..., H) each
@@ -109,7 +111,9 @@ def make_operator(
 
     The backward operator takes h and c to avoid recomputing them; they are functions of its other arguments.
     """
-    backward = _backward_operator(name, step, step_backward, lambda: _backward_cases(operator, backward, gates))
+    backward = _backward_operator(
+        name, step, step_backward, lambda *x: operator(*x), lambda: _backward_cases(operator, backward, gates)
+    )
     operator = _forward_operator(name, step, backward, cases)
     return operator
 
@@ -137,7 +141,7 @@ def _forward_operator(name: str, step: CellStep, backward_operator: Op, cases: C
         d_gates, d_h0, d_c0 = backward_operator(*grads, gates, missing, weight, h0, c0, *output)
         d_weight = None
         if needs_input_grad[2]:
-            h_previous = _nan_to_zero(torch.cat([h0.unsqueeze(-2), output[0]], -2)[..., :-1, :])
+            h_previous = _nan_to_zero(_rows_before(output[0], h0))
             d_weight = d_gates.flatten(0, -2).mT @ h_previous.flatten(0, -2)
         return d_gates, None, d_weight, d_h0, d_c0
 
@@ -156,7 +160,13 @@ def _forward_operator(name: str, step: CellStep, backward_operator: Op, cases: C
     )
 
 
-def _backward_operator(name: str, step: CellStep, step_backward: CellStepBackward, cases: Callable[[], Cases]) -> Op:
+def _backward_operator(
+    name: str,
+    step: CellStep,
+    step_backward: CellStepBackward,
+    forward: Callable[..., CellState],
+    cases: Callable[[], Cases],
+) -> Op:
     def reference(
         grad_h: Tensor,
         grad_c: Tensor,
@@ -173,8 +183,12 @@ def _backward_operator(name: str, step: CellStep, step_backward: CellStepBackwar
     def fake(gates: Tensor, h0: Tensor, c0: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         return gates.new_empty(gates.shape), h0.new_empty(h0.shape), c0.new_empty(c0.shape)
 
+    def run_backward(*tensors: Tensor) -> tuple[Tensor, ...]:
+        gradients: tuple[Tensor, ...] = operator(*tensors)
+        return gradients
+
     def backward(
-        *grads: Tensor,
+        *tangents: Tensor,
         grad_h: Tensor,
         grad_c: Tensor,
         gates: Tensor,
@@ -183,14 +197,43 @@ def _backward_operator(name: str, step: CellStep, step_backward: CellStepBackwar
         h0: Tensor,
         c0: Tensor,
     ) -> tuple[Tensor | None, ...]:
-        # second derivatives are rarely needed: differentiate the definition in plain PyTorch
-        def definition(grad_h: Tensor, grad_c: Tensor, gates: Tensor, *rest: Tensor) -> tuple[Tensor, ...]:
-            return _run_backward(step, step_backward, grad_h, grad_c, gates, missing, *rest)
+        # Along the incoming tangents the states change by (h', c') and the loss by R = sum of grad (h', c'). Those are
+        # the gradients of `grad`; the others are the gradients of R. The adjoints of h' and c' are those of h and c, so
+        # that dR = d sum <step_backward(adjoints), (z', c'_{t-1})> over rows; what it gives to h and c goes back as in
+        # the backward pass.
+        h, c = forward(gates, missing, weight, h0, c0)
+        h_before, c_before = _rows_before(h, h0), _rows_before(c, c0)
+        z, present = gates + F.linear(h_before, weight), ~missing.unsqueeze(-1)
 
-        d_grad_h, d_grad_c, d_gates, *rest = differentiate(definition, (grad_h, grad_c, gates, weight, h0, c0), grads)
-        return d_grad_h, d_grad_c, d_gates, None, *rest, None, None
+        def row_gradient(z: Tensor, c_before: Tensor, d_h: Tensor, d_c: Tensor) -> tuple[Tensor, Tensor]:
+            return step_backward(z, c_before, step(z, c_before)[1], d_h, d_c)
 
-    return Op(
+        one, zero = torch.ones_like(h), torch.zeros_like(h)
+        slopes = row_gradient(z, c_before, one, zero), row_gradient(z, c_before, zero, one)  # of h and of c
+        by_z = torch.stack([x.where(present, 0) for x, _ in slopes], -2).unflatten(-1, (-1, h.shape[-1]))
+        by_c = torch.stack([x.where(present, i) for i, (_, x) in enumerate(slopes)], -2)
+        h_tangent, c_tangent = _tangents(by_z, by_c, missing, weight, *tangents)
+        z_tangent = tangents[0] + F.linear(_rows_before(h_tangent, tangents[1]), weight)
+
+        d_gates = run_backward(grad_h, grad_c, gates, missing, weight, h0, c0, h, c)[0]
+        grad_h, grad_c = (x.where(~h.isnan(), 0) for x in (grad_h, grad_c))
+        d_h = _recur_back((~present).to(h).expand(h.shape), grad_h + next_rows(d_gates @ weight))
+        d_c = _recur_back(by_c[..., 1, :], grad_c + next_rows(by_c[..., 0, :] * d_h))
+
+        def tangent_product(z: Tensor, c_before: Tensor) -> Tensor:
+            d_z, d_c_before = row_gradient(z, c_before, d_h, d_c)
+            return (d_z * z_tangent).sum(-1) + (d_c_before * _rows_before(c_tangent, tangents[2])).sum(-1)
+
+        d_z, d_c_before = vjp(tangent_product, (z, c_before), (~missing).to(h))
+        d_h_before = d_z @ weight
+        d_states = next_rows(d_h_before), next_rows(d_c_before)
+        d_gates_next, d_h0, d_c0 = run_backward(*d_states, gates, missing, weight, h0, c0, h, c)
+        pairs = (d_z + d_gates_next, h_before), (d_gates, _rows_before(h_tangent, tangents[1]))
+        d_weight = sum(x.flatten(0, -2).mT @ y.flatten(0, -2) for x, y in pairs)
+        d_h0, d_c0 = d_h0 + d_h_before[..., :1, :].sum(-2), d_c0 + d_c_before[..., :1, :].sum(-2)
+        return h_tangent, c_tangent, d_z + d_gates_next, None, d_weight, d_h0, d_c0, None, None
+
+    operator = Op(
         f"commodity::{name}_backward",
         reference=reference,
         fake=fake,
@@ -199,6 +242,40 @@ def _backward_operator(name: str, step: CellStep, step_backward: CellStepBackwar
         vmap="loop",
         causal=False,  # gradients flow backwards in time
     )
+    return operator
+
+
+def _rows_before(x: Tensor, initial: Tensor) -> Tensor:
+    """(..., T, H): x in the row before, `initial` (..., H) before the first."""
+    return torch.cat([initial.unsqueeze(-2), x], -2)[..., :-1, :]
+
+
+def _recur_back(a: Tensor, b: Tensor) -> Tensor:
+    """y_t = a_{t+1} y_{t+1} + b_t, from the last row to the first."""
+    y: Tensor = recur(next_rows(a).flip(-2), b.flip(-2), None).flip(-2)
+    return y
+
+
+def _tangents(
+    by_z: Tensor,  # (..., T, 2, gates, H): slopes of h and c
+    by_c: Tensor,  # (..., T, 2, H)
+    missing: Tensor,
+    weight: Tensor,
+    gates: Tensor,
+    h: Tensor,
+    c: Tensor,
+) -> CellState:
+    """Tangents of h and c in every row from those of the gates and of the initial state."""
+    rows = []
+    for z, slopes, slope, is_missing in zip(gates.unbind(-2), by_z.unbind(-4), by_c.unbind(-3), missing.unbind(-1)):
+        z = (z + F.linear(h, weight)).unflatten(-1, (1, *slopes.shape[-2:]))
+        h_next, c = ((slopes * z).sum(-2) + slope * c.unsqueeze(-2)).unbind(-2)
+        h = torch.where(is_missing.unsqueeze(-1), h, h_next)
+        rows.append((h, c))
+    if not rows:
+        return torch.zeros_like(by_c[..., 0, :]), torch.zeros_like(by_c[..., 1, :])
+    h, c = (torch.stack(x, -2) for x in zip(*rows))
+    return h, c
 
 
 def _run(step: CellStep, gates: Tensor, missing: Tensor, weight: Tensor, h: Tensor, c: Tensor) -> CellState:

@@ -51,7 +51,8 @@ def _reference(prices: Tensor, grad: Tensor, short: int, long: int, rsi: int, ba
     x = (x - x.detach().sum(-2, keepdim=True) / finite.sum(-2, keepdim=True).clamp(min=1)).where(finite, 0)
     g_short, g_long, g_rsi, g_half = widest(grad.where(grad.isfinite(), 0)).unbind(-1)
     g_short, g_long = (
-        g.where(window_sum(finite.to(x), window) == window, 0) / window for g, window in ((g_short, short), (g_long, long))
+        g.where(window_sum(finite.to(x), window) == window, 0) / window
+        for g, window in ((g_short, short), (g_long, long))
     )
     dx = window_sum_ahead(g_short, short) + window_sum_ahead(g_long, long)
     x = x.where(finite, torch.nan)
