@@ -229,7 +229,8 @@ def _backward_operator(
         d_states = next_rows(d_h_before), next_rows(d_c_before)
         d_gates_next, d_h0, d_c0 = run_backward(*d_states, gates, missing, weight, h0, c0, h, c)
         pairs = (d_z + d_gates_next, h_before), (d_gates, _rows_before(h_tangent, tangents[1]))
-        d_weight = sum(x.flatten(0, -2).mT @ y.flatten(0, -2) for x, y in pairs)
+        d_weight, through_tangent = (x.flatten(0, -2).mT @ y.flatten(0, -2) for x, y in pairs)
+        d_weight = d_weight + through_tangent
         d_h0, d_c0 = d_h0 + d_h_before[..., :1, :].sum(-2), d_c0 + d_c_before[..., :1, :].sum(-2)
         return h_tangent, c_tangent, d_z + d_gates_next, None, d_weight, d_h0, d_c0, None, None
 

@@ -103,6 +103,35 @@ struct Sar {
   }
 };
 
+// Tangent of the state after a row, for tangents of the prices: the rules of SarAdjoint in the order of time.
+template <typename Number>
+struct SarTangent {
+  Number level, extreme, high, low;  // high, low: of the last row that is not missing
+
+  // Goes on by one row, given the state before it; returns the tangent of its stop.
+  COMMODITY_INLINE Number next(const Sar<Number>& before, const Number& h, const Number& l, const Number& d_high,
+                               const Number& d_low, const SarSettings& x) {
+    const SarRow<Number> y = before.row(h, l, x);
+    const Number zero = Number();
+    const auto was_long = y.reverses ? !y.is_long : y.is_long;
+    const Mirrored<Number> own(was_long, d_high, d_low), last(was_long, high, low);
+    const Number stop = y.enters ? (zero + x.start == 0 ? last.near : zero) : level;
+    const Number extreme_before = y.enters ? own.far : extreme;
+    const Number near_before = y.enters ? own.near : last.near, far_before = y.enters ? own.far : last.far;
+    const Number highest = y.reversed_at_own ? own.far : y.reversed_at_before ? far_before : extreme_before;
+    const Number d_level = y.reverses ? -highest * y.scale : stop;
+    const Number d_extreme = y.reverses ? -own.near : y.has_new_extreme ? own.far : extreme_before;
+    Number d_next = d_level + y.factor * (d_extreme - d_level);
+    d_next = y.bound_before ? (y.reverses ? -far_before : near_before) : d_next;
+    d_next = y.bound_own ? (y.reverses ? -own.far : own.near) : d_next;
+
+    const Number d_stop = y.moves ? y.side * d_level : before.side * level;
+    level = y.moves ? d_next : level, extreme = y.moves ? d_extreme : extreme;
+    high = y.present ? d_high : high, low = y.present ? d_low : low;
+    return d_stop;
+  }
+};
+
 // Gradient of the state after a row: of the level, the extreme, and the last prices.
 template <typename Number>
 struct SarAdjoint {

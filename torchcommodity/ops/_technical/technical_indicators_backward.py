@@ -1,5 +1,7 @@
 """Backward pass of `technical_indicators`, and the parts of the relative strength index (RSI) that both compute."""
 
+from functools import partial
+
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
@@ -17,10 +19,14 @@ def changes(x: Tensor, mode: str) -> tuple[Tensor, Tensor]:
     "simple" requires a price in the previous row; "wilder" takes the last one before a gap.
     """
     finite = x.isfinite()
-    last = linear_recurrence((~finite).to(x), x.where(finite, 0))
     has_last = finite if mode == "simple" else finite.cumsum(-2) > 0
     valid = finite & (shift(has_last.to(x)) > 0)  # as a number: Inductor does not compile a padded bool
-    return (x - shift(last)).where(valid, 0), valid
+    return _from_last(x.where(finite, 0), finite, valid), valid
+
+
+def _from_last(x: Tensor, finite: Tensor, valid: Tensor) -> Tensor:
+    """Differences from the last finite row; zero where not valid."""
+    return (x - shift(linear_recurrence((~finite).to(x), x))).where(valid, 0)
 
 
 def shift(x: Tensor) -> Tensor:
@@ -35,55 +41,94 @@ def carry_factor(valid: Tensor, rsi: int, dtype: torch.dtype) -> Tensor:
 
 def averages(change: Tensor, valid: Tensor, rsi: int, mode: str) -> tuple[Tensor, Tensor, Tensor]:
     """Average gain and average loss per step, and where they are defined."""
-    moves = torch.stack([change.clamp(min=0), -change.clamp(max=0)]) / rsi
+    gains, losses = _average(torch.stack([change.clamp(min=0), -change.clamp(max=0)]), valid, rsi, mode)
     if mode == "simple":
-        gains, losses = window_sum(moves, rsi)
         return gains, losses, window_sum(valid.to(torch.int64), rsi) == rsi
-    gains, losses = linear_recurrence(carry_factor(valid, rsi, moves.dtype), moves)
     return gains, losses, valid.cumsum(-2) >= rsi
+
+
+def _average(moves: Tensor, valid: Tensor, rsi: int, mode: str) -> Tensor:
+    if mode == "simple":
+        return window_sum(moves / rsi, rsi)
+    return linear_recurrence(carry_factor(valid, rsi, moves.dtype), moves / rsi)
 
 
 def _reference(prices: Tensor, grad: Tensor, short: int, long: int, rsi: int, band: int, mode: str) -> Tensor:
     # averages: dx_s = sum of g_t / W over the windows that contain s
     # h = 2 sd: twice the gradient of the standard deviation
     finite = prices.isfinite()
-    x = widest(prices).where(finite, 0)
-    x = (x - x.detach().sum(-2, keepdim=True) / finite.sum(-2, keepdim=True).clamp(min=1)).where(finite, 0)
     g_short, g_long, g_rsi, g_half = widest(grad.where(grad.isfinite(), 0)).unbind(-1)
     g_short, g_long = (
-        g.where(window_sum(finite.to(x), window) == window, 0) / window
+        g.where(window_sum(finite.to(g), window) == window, 0) / window
         for g, window in ((g_short, short), (g_long, long))
     )
     dx = window_sum_ahead(g_short, short) + window_sum_ahead(g_long, long)
-    x = x.where(finite, torch.nan)
-    deviation = rolling_var(x, band, band, 0, True)
-    dx = dx + rolling_mean_var_backward(2 * g_half, x, deviation, band, band, 0, 2)
-    return (dx + _rsi_gradient(g_rsi, widest(prices), rsi, mode)).where(finite, 0).to(prices.dtype)
+    x = widest(prices)
+    return (dx + _band_gradient(x, g_half, band) + _rsi_gradient(g_rsi, x, rsi, mode)).where(finite, 0).to(prices.dtype)
+
+
+def _band_gradient(x: Tensor, g: Tensor, band: int) -> Tensor:
+    finite = x.isfinite()
+    level = x.detach().where(finite, 0).sum(-2, keepdim=True) / finite.sum(-2, keepdim=True).clamp(min=1)
+    x = (x - level).where(finite, torch.nan)
+    dx: Tensor = rolling_mean_var_backward(2 * g, x, rolling_var(x, band, band, 0, True), band, band, 0, 2)
+    return dx
 
 
 def _rsi_gradient(g: Tensor, x: Tensor, rsi: int, mode: str) -> Tensor:
-    # dRSI = 100 (L dG - G dL) / (G + L)^2; then the averages and the changes, transposed, in reverse time
+    # dRSI = 100 (L dG - G dL) / (G + L)^2
     change, valid = changes(x, mode)
     gains, losses, defined = averages(change, valid, rsi, mode)
-    total = gains + losses
-    d_average = (100 * g / total.where(total > 0, 1).square()).where(defined, 0)
-    d_averages = torch.stack([d_average * losses, -d_average * gains])
+    weight = g * _rsi_slope(gains + losses, defined)
+    return _changes_gradient(torch.stack([weight * losses, -weight * gains]), change, valid, x.isfinite(), rsi, mode)
+
+
+def _rsi_slope(total: Tensor, defined: Tensor) -> Tensor:
+    slope: Tensor = 100 / total.where(total > 0, 1).square()
+    return slope.where(defined, 0)
+
+
+def _changes_gradient(d_averages: Tensor, change: Tensor, valid: Tensor, finite: Tensor, rsi: int, mode: str) -> Tensor:
+    """The gradient of the prices from that of the average gain and loss: averages and changes transposed."""
     if mode == "simple":
         d_gain, d_loss = window_sum_ahead(d_averages, rsi) / rsi
     else:
-        factor = shift(carry_factor(valid, rsi, x.dtype).flip(-2))
+        factor = shift(carry_factor(valid, rsi, change.dtype).flip(-2))
         d_gain, d_loss = linear_recurrence(factor, d_averages.flip(-2)).flip(-2) / rsi
     d_change = torch.where(change > 0, d_gain, 0) - torch.where(change < 0, d_loss, 0)
     # a change also depends on the last price before it: its gradient goes back to the first row that is not missing
-    missing = shift((~x.isfinite()).to(x).flip(-2))
+    missing = shift((~finite).to(change).flip(-2))
     d_last = linear_recurrence(missing, shift(d_change.flip(-2))).flip(-2)
     return d_change - d_last
 
 
 def _backward(
     grad_dx: Tensor, *, prices: Tensor, grad: Tensor, short: int, long: int, rsi: int, band: int, mode: str
-) -> tuple[Tensor, ...]:
-    return vjp(lambda x, g: _reference(x, g, short, long, rsi, band, mode), (prices, grad), grad_dx)
+) -> tuple[Tensor, Tensor]:
+    # With u the incoming gradient, dgrad is the tangent of the indicators along u; the averages have no other term.
+    # RSI: with the tangents dG and dL along u, S = G + L, a = 100 g / S^2 and c = a (L dG - G dL), the gradients of G
+    # and L are -a dL - 2 c / S and a dG - 2 c / S.
+    finite = prices.isfinite()
+    x, u = widest(prices), widest(grad_dx).where(finite, 0)
+    g = widest(grad.where(grad.isfinite(), 0))
+    complete = [window_sum(finite.to(x), window) == window for window in (short, long)]
+    d_short, d_long = (window_sum(u, n).where(mask, 0) / n for n, mask in zip((short, long), complete))
+
+    change, valid = changes(x, mode)
+    gains, losses, defined = averages(change, valid, rsi, mode)
+    move = _from_last(u, finite, valid)
+    moves = torch.stack([torch.where(change > 0, move, 0), torch.where(change < 0, -move, 0)])
+    d_gains, d_losses = _average(moves, valid, rsi, mode)
+    total = gains + losses
+    slope = _rsi_slope(total, defined)
+    d_rsi = slope * (losses * d_gains - gains * d_losses)
+    weight, common = g[..., 2] * slope, 2 * g[..., 2] * d_rsi / total.where(total > 0, 1)
+    d_averages = torch.stack([-weight * d_losses - common, weight * d_gains - common])
+    dx = _changes_gradient(d_averages, change, valid, finite, rsi, mode)
+
+    d_band, d_half = vjp(partial(_band_gradient, band=band), (x, g[..., 3]), u)
+    d_grad = torch.stack([d_short, d_long, d_rsi, d_half], -1).where(grad.isfinite(), 0)
+    return (dx + d_band).where(finite, 0).to(prices.dtype), d_grad.to(grad.dtype)
 
 
 def _weighted(prices: Tensor, weights: Tensor, short: int, long: int, rsi: int, band: int, mode: str) -> Tensor:
