@@ -3,10 +3,8 @@
 #pragma once
 #include <torch/csrc/inductor/aoti_torch/c/shim.h>
 #include <torch/csrc/stable/library.h>
-#include <torch/csrc/stable/ops.h>
 
 #include <exception>
-#include <mutex>
 #include <string>
 
 namespace commodity {
@@ -33,22 +31,6 @@ template <BoxedKernel kernel>
 void run_kernel(StableIValue* stack, uint64_t inputs, uint64_t outputs) {
   const char* text = error_text([&] { kernel(stack, inputs, outputs); });
   if (text) aoti_torch_check(false, __func__, __FILE__, __LINE__, text);
-}
-
-// torch::stable::parallel_for with bodies that may throw: the calling thread throws the last of their exceptions.
-template <typename Body>
-void parallel_for(int64_t begin, int64_t end, int64_t grain, const Body& body) {
-  std::mutex mutex;
-  std::exception_ptr error;
-  torch::stable::parallel_for(begin, end, grain, [&](int64_t first, int64_t last) {
-    try {
-      body(first, last);
-    } catch (...) {
-      const std::lock_guard<std::mutex> lock(mutex);
-      error = std::current_exception();
-    }
-  });
-  if (error) std::rethrow_exception(error);
 }
 
 }  // namespace commodity

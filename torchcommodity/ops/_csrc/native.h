@@ -17,6 +17,7 @@
 
 #include "errors.h"
 #include "portable.h"
+#include "threads.h"
 
 #if defined(__linux__)
 #include <sys/mman.h>

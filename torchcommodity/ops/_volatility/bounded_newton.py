@@ -98,10 +98,10 @@ def _iterate(objective: Objective, state: Iterates, bounds: Tensor, limits: Tens
     step = state.damping * _max_step(slack, d_slack)
     x = state.x + step[:, None] * direction
     value, new_gradient, hessian = objective(x, state.index)
-    merit = value - state.value - state.barrier * ((x @ bounds.T - limits).log() - slack.log()).sum(1)
+    new_slack = x @ bounds.T - limits
+    merit = value - state.value - state.barrier * ((new_slack / slack).prod(1) - 1).log1p()
     accepted = (merit <= -1e-4 * step * decrease + 1e-11 * state.value.abs()) & (status < 0)
     dual = state.dual + _max_step(state.dual, d_dual)[:, None] * d_dual
-    new_slack = x @ bounds.T - limits
     barrier = (new_slack * dual).mean(1) * torch.where(step > 0.9, 0.05, torch.where(step > 0.5, 0.2, 0.7))
     barrier = torch.minimum(barrier, state.barrier).clamp(min=TOLERANCE / 10)
     dual = torch.minimum(torch.maximum(dual, barrier[:, None] / new_slack / 1e6), barrier[:, None] / new_slack * 1e6)
@@ -123,11 +123,26 @@ def _newton_direction(hessian: Tensor, weighted_bounds: Tensor, bounds: Tensor, 
     """The minimizer of the quadratic model of the objective and its barrier."""
     model = hessian + bounds.T @ weighted_bounds
     scale = model.diagonal(dim1=1, dim2=2).abs().clamp(min=1e-300).rsqrt()
-    scaling = scale.unsqueeze(2) * scale.unsqueeze(1)
-    factor, info = torch.linalg.cholesky_ex(model * scaling)
-    indefinite = (info > 0).nonzero().squeeze(1)
+    model, target = model * scale.unsqueeze(2) * scale.unsqueeze(1), scale * gradient
+    solution, positive = _solve(model, target)
+    indefinite = (~positive).nonzero().squeeze(1)
     if len(indefinite):
-        values, vectors = torch.linalg.eigh((model * scaling)[indefinite])
-        values = values.abs().clamp(min=1e-6)
-        factor[indefinite] = torch.linalg.cholesky((vectors * values.unsqueeze(1)) @ vectors.mT)
-    return -torch.cholesky_solve((scale * gradient).unsqueeze(2), factor).squeeze(2) * scale
+        values, vectors = torch.linalg.eigh(model[indefinite])
+        projected = (vectors.mT @ target[indefinite].unsqueeze(2)) / values.abs().clamp(min=1e-6).unsqueeze(2)
+        solution[indefinite] = (vectors @ projected).squeeze(2)
+    return -solution * scale
+
+
+def _solve(matrix: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """The solutions of symmetric systems (n, P, P) by elimination, and whether each matrix is positive definite.
+
+    PyTorch's Cholesky decomposition, `log` and advanced indexing open parallel regions even where n is small, and on a
+    loaded machine such a region waits for all of its threads: this module does without them.
+    """
+    rows, positive = torch.cat([matrix, target.unsqueeze(2)], 2), torch.ones_like(target[:, 0], dtype=torch.bool)
+    for k in range(matrix.shape[1]):
+        positive &= rows[:, k, k] > 0  # as is every pivot of a positive definite matrix
+        pivot_row = rows[:, k] / rows[:, k, k, None]
+        rows = rows - rows[:, :, k, None] * pivot_row.unsqueeze(1)
+        rows[:, k] = pivot_row
+    return rows[:, :, -1], positive

@@ -138,7 +138,7 @@ def _maximize(panel: Tensor, backcast: Tensor, count: Tensor, model: Likelihood)
     def objective(x: Tensor, columns: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         nonlocal active, active_panel
         if not torch.equal(columns, active):  # converged series leave the panel
-            active, active_panel = columns, panel[:, columns]
+            active, active_panel = columns, panel.index_select(1, columns)
         value, gradient, hessian, _ = model.statistics(active_panel, count[columns], backcast[columns], x)
         if model.student:
             gradient, hessian = derivatives_by_inverse_nu(gradient, hessian, 1 / x[:, -1])

@@ -84,7 +84,8 @@ class Likelihood:
         value, gradient, information, outer = y.split([1, size, pairs, pairs], 1)
         # upper triangles, stored by columns
         index = [[max(i, j) * (max(i, j) + 1) // 2 + min(i, j) for j in range(size)] for i in range(size)]
-        information, outer = (x[:, torch.tensor(index, device=x.device)] for x in (information, outer))
+        information, outer = (torch.stack([x[:, i] for row in index for i in row], 1) for x in (information, outer))
+        information, outer = (x.unflatten(1, (size, size)) for x in (information, outer))
         if self.student:
             information[:, -1, -1] -= count * curvature
         return [value.squeeze(1) + count * constant, gradient, information, outer]
