@@ -58,8 +58,8 @@ COMMODITY_SIMD void gradient_part(const ProductShape& p, const ChannelAffine<sca
 }
 
 struct Inputs {
-  Tensor grad, grad_mean, grad_variance, product, mean, variance;
-  std::optional<Tensor> gamma, beta;
+  Tensor grad, product, mean, variance;
+  std::optional<Tensor> grad_mean, grad_variance, gamma, beta;
   double eps;
 };
 
@@ -70,9 +70,8 @@ struct GradientTensors {
 template <bool relu, typename scalar_t>
 void gradient(const Inputs& in, GradientTensors& out, const scalar_t* x, scalar_t* d) {
   const ProductShape p(in.product);
-  const scalar_t *g = in.grad.const_data_ptr<scalar_t>(), *grad_mean = in.grad_mean.const_data_ptr<scalar_t>(),
-                 *grad_variance = in.grad_variance.const_data_ptr<scalar_t>(),
-                 *gamma = optional_ptr<scalar_t>(in.gamma);
+  const scalar_t *g = in.grad.const_data_ptr<scalar_t>(), *grad_mean = optional_ptr<scalar_t>(in.grad_mean),
+                 *grad_variance = optional_ptr<scalar_t>(in.grad_variance), *gamma = optional_ptr<scalar_t>(in.gamma);
   scalar_t *d_gamma = out.gamma.mutable_data_ptr<scalar_t>(), *d_beta = out.beta.mutable_data_ptr<scalar_t>();
   bool* valid = out.valid.mutable_data_ptr<bool>();
   const scalar_t *mean = in.mean.const_data_ptr<scalar_t>(), *variance = in.variance.const_data_ptr<scalar_t>();
@@ -90,8 +89,9 @@ void gradient(const Inputs& in, GradientTensors& out, const scalar_t* x, scalar_
     const double inverse = 1 / (statistics[c].variance() + in.eps);
     const double scale = (gamma ? gamma[c] : 1) * std::sqrt(inverse);
     valid[c] = statistics[c].valid();
-    linear.level[c] = scalar_t((grad_mean[c] - scale * sums.sum[c]) / count);
-    linear.slope[c] = scalar_t((2 * grad_variance[c] - scale * inverse * sums.weighted_sum[c]) / count);
+    linear.level[c] = scalar_t(((grad_mean ? grad_mean[c] : 0) - scale * sums.sum[c]) / count);
+    linear.slope[c] =
+        scalar_t(((grad_variance ? 2 * grad_variance[c] : 0) - scale * inverse * sums.weighted_sum[c]) / count);
     d_gamma[c] = scalar_t(valid[c] ? sums.weighted_sum[c] * std::sqrt(inverse) : 0);
     d_beta[c] = scalar_t(valid[c] ? sums.sum[c] : 0);
   }
@@ -99,18 +99,16 @@ void gradient(const Inputs& in, GradientTensors& out, const scalar_t* x, scalar_
       [&](int64_t, int64_t first, int64_t last) { gradient_part<relu>(p, affine, linear, x, g, d, first, last); });
 }
 
-std::tuple<Tensor, Tensor, Tensor, Tensor> batch_norm_backward(const Tensor& grad, const Tensor& grad_mean,
-                                                               const Tensor& grad_variance, const Tensor& product,
-                                                               const Tensor& mean, const Tensor& variance,
-                                                               const std::optional<Tensor>& gamma,
-                                                               const std::optional<Tensor>& beta, bool relu,
-                                                               double eps) {
+std::tuple<Tensor, Tensor, Tensor, Tensor> batch_norm_backward(
+    const Tensor& grad, const std::optional<Tensor>& grad_mean, const std::optional<Tensor>& grad_variance,
+    const Tensor& product, const Tensor& mean, const Tensor& variance, const std::optional<Tensor>& gamma,
+    const std::optional<Tensor>& beta, bool relu, double eps) {
   check_same("batch_norm_backward", grad, product);
-  for (const Tensor* x : {&grad_mean, &grad_variance, &mean, &variance}) check_channels("moments", *x, product);
-  check_channels("gamma", gamma, product), check_channels("beta", beta, product);
-  const Inputs in{as_product(grad, product),    contiguous(grad_mean),     contiguous(grad_variance),
-                  as_product(product, product), contiguous(mean),          contiguous(variance),
-                  optional_contiguous(gamma),   optional_contiguous(beta), eps};
+  for (const auto* x : {&grad_mean, &grad_variance, &gamma, &beta}) check_channels("parameters", *x, product);
+  check_channels("moments", mean, product), check_channels("moments", variance, product);
+  const Inputs in{as_product(grad, product),  as_product(product, product),   contiguous(mean),
+                  contiguous(variance),       optional_contiguous(grad_mean), optional_contiguous(grad_variance),
+                  optional_contiguous(gamma), optional_contiguous(beta),      eps};
   const int64_t channels = product.size(1);
   GradientTensors out{new_product(product), new_empty(product, {channels}), new_empty(product, {channels}),
                       new_empty(product, {channels}, torch::headeronly::ScalarType::Bool)};
@@ -126,5 +124,5 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> batch_norm_backward(const Tensor& gra
 }  // namespace
 
 COMMODITY_OPERATOR(batch_norm_backward,
-                   "(Tensor grad, Tensor grad_mean, Tensor grad_variance, Tensor product, Tensor mean, Tensor "
+                   "(Tensor grad, Tensor? grad_mean, Tensor? grad_variance, Tensor product, Tensor mean, Tensor "
                    "variance, Tensor? gamma, Tensor? beta, bool relu, float eps) -> (Tensor, Tensor, Tensor, Tensor)")

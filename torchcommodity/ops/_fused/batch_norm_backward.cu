@@ -55,8 +55,8 @@ struct FinishGradients {
     const Channel& channel = channels[c];
     const double count = static_cast<double>(shape.count()), inverse = 1 / (channel.variance + eps);
     valid[c] = count > 0 && channel.valid();
-    linear[c] = {(read(grad_mean + c) - channel.scale * sums[0]) / count,
-                 (2 * read(grad_variance + c) - channel.scale * inverse * sums[1]) / count};
+    linear[c] = {((grad_mean ? read(grad_mean + c) : 0) - channel.scale * sums[0]) / count,
+                 ((grad_variance ? 2 * read(grad_variance + c) : 0) - channel.scale * inverse * sums[1]) / count};
     d_gamma[c] = static_cast<scalar_t>(valid[c] ? sums[1] * std::sqrt(inverse) : 0);
     d_beta[c] = static_cast<scalar_t>(valid[c] ? sums[0] : 0);
   }
@@ -81,9 +81,10 @@ struct ProductGradient {
 using Gradients = std::tuple<Tensor, Tensor, Tensor, Tensor>;
 
 template <bool relu>
-Gradients gradients(const Tensor& grad, const Tensor& grad_mean, const Tensor& grad_variance, const Tensor& product,
-                    const Tensor& mean, const Tensor& variance, const std::optional<Tensor>& gamma,
-                    const std::optional<Tensor>& beta, double eps) {
+Gradients gradients(const Tensor& grad, const std::optional<Tensor>& grad_mean,
+                    const std::optional<Tensor>& grad_variance, const Tensor& product, const Tensor& mean,
+                    const Tensor& variance, const std::optional<Tensor>& gamma, const std::optional<Tensor>& beta,
+                    double eps) {
   const ChannelShape shape(product);
   Tensor d = new_product(product), d_gamma = new_empty(product, {shape.channels});
   Tensor d_beta = new_empty(product, {shape.channels});
@@ -98,9 +99,9 @@ Gradients gradients(const Tensor& grad, const Tensor& grad_mean, const Tensor& g
     const GradientTerms<scalar_t, relu> terms{channels, product.const_data_ptr<scalar_t>(),
                                               grad.const_data_ptr<scalar_t>()};
     reduce_channels<2>(product, shape, terms,
-                       FinishGradients<scalar_t>{shape, channels, grad_mean.const_data_ptr<scalar_t>(),
-                                                 grad_variance.const_data_ptr<scalar_t>(), eps,
-                                                 data_ptr<Linear>(linear), d_gamma.mutable_data_ptr<scalar_t>(),
+                       FinishGradients<scalar_t>{shape, channels, optional_ptr<scalar_t>(grad_mean),
+                                                 optional_ptr<scalar_t>(grad_variance), eps, data_ptr<Linear>(linear),
+                                                 d_gamma.mutable_data_ptr<scalar_t>(),
                                                  d_beta.mutable_data_ptr<scalar_t>(), data_ptr<bool>(valid)});
     launch(product, shape.size(),
            ProductGradient<scalar_t, relu>{shape, terms, data_ptr<Linear>(linear), d.mutable_data_ptr<scalar_t>()});
@@ -108,15 +109,15 @@ Gradients gradients(const Tensor& grad, const Tensor& grad_mean, const Tensor& g
   return {d, d_gamma, d_beta, valid};
 }
 
-Gradients batch_norm_backward(const Tensor& grad, const Tensor& grad_mean, const Tensor& grad_variance,
-                              const Tensor& product, const Tensor& mean, const Tensor& variance,
-                              const std::optional<Tensor>& gamma, const std::optional<Tensor>& beta, bool relu,
-                              double eps) {
+Gradients batch_norm_backward(const Tensor& grad, const std::optional<Tensor>& grad_mean,
+                              const std::optional<Tensor>& grad_variance, const Tensor& product, const Tensor& mean,
+                              const Tensor& variance, const std::optional<Tensor>& gamma,
+                              const std::optional<Tensor>& beta, bool relu, double eps) {
   check_same("batch_norm_backward", grad, product);
-  for (const Tensor* x : {&grad_mean, &grad_variance, &mean, &variance}) check_channels("moments", *x, product);
-  check_channels("gamma", gamma, product), check_channels("beta", beta, product);
-  return (relu ? gradients<true> : gradients<false>)(as_product(grad, product), contiguous(grad_mean),
-                                                     contiguous(grad_variance), as_product(product, product),
+  for (const auto* x : {&grad_mean, &grad_variance, &gamma, &beta}) check_channels("parameters", *x, product);
+  check_channels("moments", mean, product), check_channels("moments", variance, product);
+  return (relu ? gradients<true> : gradients<false>)(as_product(grad, product), optional_contiguous(grad_mean),
+                                                     optional_contiguous(grad_variance), as_product(product, product),
                                                      contiguous(mean), contiguous(variance), optional_contiguous(gamma),
                                                      optional_contiguous(beta), eps);
 }

@@ -26,20 +26,20 @@ def product_gradient(
 
     `grads` are those of the four outputs, normalized values, mean, variance and z; None is zero.
     """
-    pairs = zip(grads, (z, mean, variance))
-    grad, grad_mean, grad_variance = (torch.zeros_like(y) if g is None else g for g, y in pairs)
+    grad = torch.zeros_like(z) if grads[0] is None else grads[0]
     center = mean if bias is None else mean - bias  # the bias only changes the mean
-    dz, d_gamma, d_beta, valid = operator(grad, grad_mean, grad_variance, z, center, variance, gamma, beta, relu, eps)
+    dz, d_gamma, d_beta, valid = operator(grad, *grads[1:3], z, center, variance, gamma, beta, relu, eps)
     if (grad_z := grads[3]) is not None and grad_z.shape == z.shape:  # else z was not an output
         dz = dz + grad_z
-    parameters = ((bias, grad_mean), (gamma, d_gamma), (beta, d_beta))
+    d_bias = torch.zeros_like(bias) if bias is not None and grads[1] is None else grads[1]
+    parameters = ((bias, d_bias), (gamma, d_gamma), (beta, d_beta))
     return dz, valid, tuple(None if y is None else gradient for y, gradient in parameters)
 
 
 def _reference(
     grad: Tensor,
-    grad_mean: Tensor,
-    grad_variance: Tensor,
+    grad_mean: Tensor | None,
+    grad_variance: Tensor | None,
     product: Tensor,
     mean: Tensor,
     variance: Tensor,
@@ -85,8 +85,8 @@ def _backward(
     _: Tensor | None,
     *,
     grad: Tensor,
-    grad_mean: Tensor,
-    grad_variance: Tensor,
+    grad_mean: Tensor | None,
+    grad_variance: Tensor | None,
     product: Tensor,
     mean: Tensor,
     variance: Tensor,

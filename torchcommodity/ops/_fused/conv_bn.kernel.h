@@ -1,6 +1,6 @@
-// ATen's convolution followed by batch normalization. Scheme: see batch_norm.h.
-#include "batch_norm.h"
+// ATen's convolution followed by batch normalization. Scheme: see batch_norm.h and batch_norm_device.h.
 #include "convolution.h"
+#include "normalize_product.h"
 
 using namespace commodity;
 
@@ -15,7 +15,7 @@ Outputs conv_bn(const Tensor& x, const Tensor& weight, const std::optional<Tenso
 
 }  // namespace
 
-COMMODITY_OPERATOR(conv_bn,
-                   "(Tensor x, Tensor weight, Tensor? bias, Tensor? gamma, Tensor? beta, SymInt[] stride, "
-                   "SymInt[] padding, SymInt[] dilation, SymInt groups, float eps, bool save_product) -> (Tensor, "
-                   "Tensor, Tensor, Tensor)")
+COMMODITY_KERNEL(conv_bn,
+                 "(Tensor x, Tensor weight, Tensor? bias, Tensor? gamma, Tensor? beta, SymInt[] stride, "
+                 "SymInt[] padding, SymInt[] dilation, SymInt groups, float eps, bool save_product) -> (Tensor, "
+                 "Tensor, Tensor, Tensor)")

@@ -1,6 +1,7 @@
-// ATen's matrix product followed by batch normalization over the rows and ReLU. Scheme: see batch_norm_device.h.
+// ATen's matrix product followed by batch normalization over the rows and ReLU. Scheme: see batch_norm.h and
+// batch_norm_device.h.
 #include "aten.h"
-#include "batch_norm_device.h"
+#include "normalize_product.h"
 
 using namespace commodity;
 
@@ -15,4 +16,6 @@ Outputs linear_bn_relu(const Tensor& x, const Tensor& weight, const std::optiona
 
 }  // namespace
 
-COMMODITY_CUDA(linear_bn_relu)
+COMMODITY_KERNEL(linear_bn_relu,
+                 "(Tensor x, Tensor weight, Tensor? bias=None, Tensor? gamma=None, Tensor? beta=None, float eps=1e-05, "
+                 "bool save_product=False) -> (Tensor, Tensor, Tensor, Tensor)")
