@@ -30,9 +30,11 @@ HEADS = ("operator", "inputs, float32", "forward, ms", "first derivative, ms", "
 
 
 def differentiable_operators() -> list[Op]:
-    """By name; a backward pass that is an operator belongs to its forward pass."""
+    """By name; a backward pass or a tangent that is an operator belongs to its forward pass."""
     own = [op for op in OPERATORS.values() if op.qualified_name.startswith("commodity::")]
-    return sorted((op for op in own if op.backward and not op.name.endswith("_backward")), key=lambda op: op.name)
+    return sorted(
+        (op for op in own if op.backward and not op.name.endswith(("_backward", "_tangent"))), key=lambda op: op.name
+    )
 
 
 def resized(case: Case, size: tuple[int, int, int]) -> Case:
