@@ -11,6 +11,8 @@ def present_rows(prices: Tensor, multiplicative: bool) -> Tensor:
 
 def _shift(x: Tensor, rows: int) -> Tensor:
     """x_{t - rows}, zero beyond the ends."""
+    if rows == 0:
+        return x
     steps = x.shape[-2]
     return F.pad(x, (0, 0, rows, 0))[..., :steps, :] if rows >= 0 else F.pad(x, (0, 0, 0, -rows))[..., -rows:, :]
 
@@ -19,12 +21,14 @@ def _window_sum(x: Tensor, rows: int, transpose: bool = False) -> Tensor:
     """Sum over the last rows, by doubling: pairwise summation preserves precision."""
     if transpose:
         return _window_sum(x.flip(-2), rows).flip(-2)
-    total, summed, width = torch.zeros_like(x), 0, 1
-    while width <= rows:
+    total: Tensor | None = None
+    summed, width = 0, 1
+    while True:
         if rows & width:
-            total, summed = total + _shift(x, summed), summed + width
+            total, summed = x if total is None else total + _shift(x, summed), summed + width
+        if total is not None and summed == rows:
+            return total
         x, width = x + _shift(x, width), 2 * width
-    return total
 
 
 def _trend_sum(x: Tensor, period: int, ahead: int, transpose: bool = False) -> Tensor:

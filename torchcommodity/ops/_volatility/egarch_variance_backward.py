@@ -7,7 +7,8 @@ from torch import Tensor
 
 from torch_opkit import Cases, Op, Sample
 from torchcommodity.ops._scan.linear_recurrence import operator as recur
-from torchcommodity.ops._scan.linear_recurrence_backward import next_rows
+from torchcommodity.ops._scan.linear_recurrence_backward import next_rows, previous_rows
+from torchcommodity.ops._scan.linear_recurrence_backward import operator as recur_backward
 from torchcommodity.ops._volatility.parameters import float64_constant
 
 MEAN_ABSOLUTE = math.sqrt(2 / math.pi)  # E|z| of a standard normal variable
@@ -68,14 +69,15 @@ def _backward(
     sign, size = z.sign(), torch.where(observed, z.abs() - float64_constant(h, MEAN_ABSOLUTE), 0)
     response = alpha * sign + gamma  # of x_{t+1} to z_t
     slope = beta - response * z / 2
-    adjoint = recur(next_rows(slope).flip(-2), next_rows(h * grad).flip(-2), None).flip(-2)
     u = d_omega + d_alpha * size + d_beta * h.log() + d_gamma * z
     by_root = d_returns * observed / root if needs_returns else torch.zeros_like(z)
     u = u + by_root * response
-    b = torch.cat([d_initial, recur(slope, u, d_initial.squeeze(-2))], -2)[..., :-1, :]
-    d_slope, d_response = adjoint * b, adjoint * by_root
+    initial = d_initial.squeeze(-2)
+    b = recur(slope, u, initial)
+    d_slope, adjoint = recur_backward(next_rows(h * grad), slope, b, initial)
+    b = previous_rows(b, initial)
+    d_response = adjoint * by_root - d_slope * z / 2
     d_z = adjoint * (d_gamma + d_alpha * sign * observed) - d_slope * response / 2
-    d_response = d_response - d_slope * z / 2
     d_h = grad * b + (adjoint * (d_beta - by_root * response / 2) - d_z * z / 2) / h
     sums = (x.sum(-2) for x in (d_response * sign, d_slope, d_response))
     return (h * b).where(known, 0), (d_z / root).where(observed, 0), *sums, d_h.where(valid, 0)

@@ -5,7 +5,8 @@ from torch import Tensor
 
 from torch_opkit import Cases, Op, Sample
 from torchcommodity.ops._scan.linear_recurrence import operator as recur
-from torchcommodity.ops._scan.linear_recurrence_backward import next_rows
+from torchcommodity.ops._scan.linear_recurrence_backward import next_rows, previous_rows
+from torchcommodity.ops._scan.linear_recurrence_backward import operator as recur_backward
 
 
 def row_terms(returns: Tensor, alpha: Tensor, gamma: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -66,20 +67,20 @@ def _backward(
     unknown = h.isnan()
     h = h.masked_fill(unknown, 0)
     slope = beta.unsqueeze(-2) + weight * missing
-    adjoint = recur(next_rows(slope).flip(-2), next_rows(grad.masked_fill(unknown, 0)).flip(-2), None).flip(-2)
     square_weight = d_alpha + d_gamma * negative
     u = square_weight * (r * r + missing * h) + d_beta * h + d_omega
-    d_weight, d_r = torch.zeros_like(r), 2 * adjoint * square_weight * r
     if needs_returns:
         u = u + 2 * d_returns * weight * r
-        d_weight, d_r = 2 * adjoint * d_returns * r, d_r + 2 * adjoint * d_returns * weight
-    b = torch.cat([d_initial, recur(slope, u, d_initial.squeeze(-2))], -2)[..., :-1, :]
-    d_slope = adjoint * b
-    d_weight = d_weight + d_slope * missing
+    initial = d_initial.squeeze(-2)
+    b = recur(slope, u, initial)
+    d_slope, adjoint = recur_backward(next_rows(grad.masked_fill(unknown, 0)), slope, b, initial)
+    d_weight, d_r = d_slope * missing, 2 * adjoint * square_weight * r
+    if needs_returns:
+        d_weight, d_r = d_weight + 2 * adjoint * d_returns * r, d_r + 2 * adjoint * d_returns * weight
     d_h = adjoint * (d_beta + missing * square_weight)
-    known = (~unknown).to(b)
+    known = (~unknown).to(h)
     sums = (x.sum(-2) for x in (d_weight, d_slope, d_weight * negative))
-    return b * known, d_r * (1 - missing), *sums, d_h * known
+    return previous_rows(b, initial) * known, d_r * (1 - missing), *sums, d_h * known
 
 
 def _function(*tensors: Tensor, needs_returns: bool) -> Tensor:
