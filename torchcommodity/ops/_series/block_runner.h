@@ -1,4 +1,4 @@
-// A program over rows of a block of columns: tiles in, statements, tiles out.
+// A program over rows of blocks of columns: tiles in, statements, tiles out.
 #pragma once
 #include "panel.h"
 #include "panel_io.h"
@@ -6,41 +6,46 @@
 
 namespace commodity::series {
 
+// The panels of a program, from column `first` on.
 template <typename scalar_t>
 class BlockInputs {
  public:
-  BlockInputs(const Program& program, const Panel& panel, int64_t batch, const View& view, int64_t first)
-      : program_(program),
-        view_(view),
-        bad_(program.panels > 1 ? tile_rows(view.width, panel.shape.steps) * view.width : 0) {
+  BlockInputs(const Program& program, const Panel& panel, int64_t batch, int64_t first, int64_t width)
+      : program_(program), bad_(tile_rows(width, panel.shape.steps) * width) {
     for (const Tensor& x : panel.inputs)
       data_.push_back(x.const_data_ptr<scalar_t>() + batch * panel.shape.size() + first);
   }
 
-  // Rows [begin, begin + rows) of the panels, at most those of a tile, to row `at` of the registers.
-  void load(TileRunner& runner, int64_t begin, int64_t rows, int64_t at) {
+  // Rows [begin, begin + rows) of the columns of `view` from `column` on, at most a tile, to row `at` of the registers.
+  void load(TileRunner& runner, const View& view, int64_t column, int64_t begin, int64_t rows, int64_t at) {
+    const int64_t offset = begin * view.stride + column, size = rows * view.width;
     int64_t flat_rows = rows;
-    const View flat = flatten(view_, flat_rows);
-    double* bad = bad_.empty() ? nullptr : bad_.data();
-    if (bad) std::fill_n(bad, rows * view_.width, 0.0);
-    for (int k = 0; bad && k < program_.panels; ++k)
-      mark_missing(data_[k] + begin * view_.stride, flat, flat_rows, bad);
+    const View flat = flatten(view, flat_rows);
+    bool finite = true;
+    int panels = 0;  // most programs read all
     for (size_t i = 0; i < program_.statements.size(); ++i) {
       if (program_.statements[i].kind != Kind::kInput) continue;
       const int k = int(program_.statements[i].attributes[0]);
-      load_tile(data_[k] + begin * view_.stride, flat, flat_rows, k < program_.panels ? bad : nullptr,
-                runner.value(int(i)) + at * view_.width);
+      finite &= load_tile(data_[k] + offset, flat, flat_rows, runner.value(int(i)) + at * view.width);
+      panels += k < program_.panels ? 1 : 0;
+    }
+    if (finite && panels == program_.panels) return;
+    std::fill_n(bad_.begin(), size, 0.0);
+    for (int k = 0; k < program_.panels; ++k) mark_missing(data_[k] + offset, flat, flat_rows, bad_.data());
+    for (size_t i = 0; i < program_.statements.size(); ++i) {
+      if (program_.statements[i].kind != Kind::kInput) continue;
+      double* y = runner.value(int(i)) + at * view.width;
+      remove_values(program_.statements[i].attributes[0] < program_.panels ? bad_.data() : y, size, y);
     }
   }
 
   // Rows [begin, begin + rows) will be loaded soon.
-  void prefetch(int64_t begin, int64_t rows) const {
-    for (const scalar_t* x : data_) prefetch_tile<false>(x + begin * view_.stride, view_, rows);
+  void prefetch(const View& view, int64_t column, int64_t begin, int64_t rows) const {
+    for (const scalar_t* x : data_) prefetch_tile<false>(x + begin * view.stride + column, view, rows);
   }
 
  private:
   const Program& program_;
-  const View view_;
   AlignedVector<double> bad_;
   std::vector<const scalar_t*> data_;
 };
@@ -48,18 +53,16 @@ class BlockInputs {
 // Where an output is missing, all are.
 class BlockOutputs {
  public:
-  BlockOutputs(const Program& program, const View& view, int64_t tile)
-      : program_(program), view_(view), bad_(program.outputs.size() > 1 ? tile * view.width : 0) {}
+  BlockOutputs(const Program& program, int64_t tile_size) : program_(program), bad_(tile_size) {}
 
   // `y` is row 0 of the rows in the first output; the outputs are `size` elements apart.
   template <typename result_t>
-  void store(TileRunner& runner, int64_t rows, result_t* y, int64_t size, double absent) {
-    double* bad = bad_.empty() ? nullptr : bad_.data();
-    if (bad) std::fill_n(bad, rows * view_.width, 0.0);
-    for (int output : program_.outputs)
-      if (bad) mark_missing_values(runner.value(output), rows * view_.width, bad);
+  void store(TileRunner& runner, const View& view, int64_t rows, result_t* y, int64_t size, double absent) {
+    const double* bad = nullptr;
+    for (size_t k = 0; k < program_.outputs.size() && program_.outputs.size() > 1 && !bad; ++k)
+      if (any_missing(runner.value(program_.outputs[k]), rows * view.width)) bad = mark(runner, rows * view.width);
     int64_t flat_rows = rows;
-    const View flat = flatten(view_, flat_rows);
+    const View flat = flatten(view, flat_rows);
     for (int output : program_.outputs) {
       store_tile(runner.value(output), bad, flat, flat_rows, absent, y);
       y += size;
@@ -68,25 +71,34 @@ class BlockOutputs {
 
  private:
   const Program& program_;
-  const View view_;
   AlignedVector<double> bad_;
+
+  const double* mark(TileRunner& runner, int64_t size) {
+    std::fill_n(bad_.begin(), size, 0.0);
+    for (int output : program_.outputs) mark_missing_values(runner.value(output), size, bad_.data());
+    return bad_.data();
+  }
 };
 
-// All rows of a block, from the state of `runner`.
+// All rows of columns [first, last), of which `runner` has the blocks of columns. A tile of rows is run for one block
+// after the other, so that memory is read and written by whole rows: a page has few of them.
 template <typename scalar_t, typename result_t>
-void run_rows(const Program& program, const Panel& panel, int64_t batch, const View& view, int64_t first,
+void run_rows(const Program& program, const Panel& panel, int64_t batch, int64_t first, int64_t last,
               TileRunner& runner, int64_t time, result_t* y, double absent) {
-  BlockInputs<scalar_t> inputs(program, panel, batch, view, first);
-  const int64_t steps = panel.shape.steps, tile = tile_rows(view.width, steps);
-  BlockOutputs outputs(program, view, tile);
+  const int64_t steps = panel.shape.steps, width = runner.width(), tile = tile_rows(width, steps);
+  BlockInputs<scalar_t> inputs(program, panel, batch, first, width);
+  BlockOutputs outputs(program, tile * width);
   for (int64_t t = 0, rows; t < steps; t += rows) {
     rows = std::min(tile, steps - t);
-    inputs.load(runner, t, rows, 0);
-    inputs.prefetch(t + rows, std::min(tile, steps - t - rows));
-    for (size_t k = 0; k < program.outputs.size(); ++k)
-      prefetch_tile<true>(y + int64_t(k) * panel.shape.size() + t * view.stride, view, rows);
-    runner.run(time + t, 0, rows);
-    outputs.store(runner, rows, y + t * view.stride, panel.shape.size(), absent);
+    for (int64_t block = 0; block * width < last - first; ++block) {
+      const int64_t column = block * width;
+      const View view{panel.shape.assets, std::min(width, last - first - column), width};
+      inputs.load(runner, view, column, t, rows, 0);
+      inputs.prefetch(view, column, t + rows, std::min(tile, steps - t - rows));
+      runner.use(block);
+      runner.run(time + t, 0, rows);
+      outputs.store(runner, view, rows, y + t * view.stride + column, panel.shape.size(), absent);
+    }
   }
 }
 

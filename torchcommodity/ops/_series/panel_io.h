@@ -28,23 +28,31 @@ SERIES_KERNEL void mark_missing(const scalar_t* x, const View& view, int64_t row
   }
 }
 
-// `bad`: nullptr if the panel is alone.
+// Returns whether all values are finite.
 template <typename scalar_t>
-SERIES_KERNEL void load_tile(const scalar_t* x, const View& view, int64_t rows, const double* bad, double* y) {
+SERIES_KERNEL bool load_tile(const scalar_t* x, const View& view, int64_t rows, double* y) {
+  int64_t bad = 0;
   for (int64_t r = 0; r < rows; ++r, x += view.stride, y += view.width) {
-    if (bad) {
-      COMMODITY_IVDEP
-      for (int64_t n = 0; n < view.columns; ++n) y[n] = bad[n] == 0 ? double(x[n]) : kMissing;
-      bad += view.width;
-    } else {
-      COMMODITY_IVDEP
-      for (int64_t n = 0; n < view.columns; ++n) {
-        const double value = x[n];
-        y[n] = value - value == 0 ? value : kMissing;
-      }
+    COMMODITY_IVDEP
+    for (int64_t n = 0; n < view.columns; ++n) {
+      const double value = x[n];
+      y[n] = value, bad |= value - value == 0 ? 0 : 1;
     }
     for (int64_t n = view.columns; n < view.width; ++n) y[n] = 1;  // nobody reads it; a missing value would slow down
   }
+  return bad == 0;
+}
+
+// Makes missing what is not finite, and what is bad.
+inline SERIES_KERNEL void remove_values(const double* bad, int64_t size, double* y) {
+  COMMODITY_IVDEP
+  for (int64_t i = 0; i < size; ++i) y[i] = ((y[i] - y[i] == 0) & (bad[i] == 0)) ? y[i] : kMissing;
+}
+
+inline SERIES_KERNEL bool any_missing(const double* x, int64_t size) {
+  int64_t count = 0;
+  for (int64_t i = 0; i < size; ++i) count |= missing(x[i]) ? 1 : 0;
+  return count != 0;
 }
 
 inline SERIES_KERNEL void mark_missing_values(const double* x, int64_t size, double* bad) {

@@ -8,6 +8,9 @@ namespace {
 
 using Optional = const std::optional<Tensor>&;
 
+constexpr int64_t kColumns = 2 * kBlock;  // of a tile
+constexpr int64_t kStateSize = 1 << 17;   // numbers of state of the columns that are run together: half of an L2 cache
+
 Tensor series_program(const Tensor& x0, Optional x1, Optional x2, Optional x3, Optional x4, Optional x5, Optional x6,
                       Optional x7, std::string text) {
   STD_TORCH_CHECK(x0.dim() >= 2, "series_program: panels must be (..., T, N)");
@@ -17,16 +20,18 @@ Tensor series_program(const Tensor& x0, Optional x1, Optional x2, Optional x3, O
   const int64_t outputs = int64_t(program->outputs.size());
   dispatch(*program, x0, [&](auto scalar, auto result, double absent) {
     auto* data = y.mutable_data_ptr<decltype(result)>();
+    const int64_t columns = std::max(kColumns, kStateSize / program->states);
     for_each_block(
         panel.shape,
         [&](int64_t batch, int64_t first, int64_t last) {
-          const View view{panel.shape.assets, last - first, padded(last - first)};
-          TileRunner runner(*program, view.width, tile_rows(view.width, panel.shape.steps), false, false);
+          const int64_t blocks = (last - first + kColumns - 1) / kColumns;
+          const int64_t width = padded((last - first + blocks - 1) / blocks);
+          TileRunner runner(*program, width, tile_rows(width, panel.shape.steps), false, false, blocks);
           runner.start();
-          run_rows<decltype(scalar)>(*program, panel, batch, view, first, runner, 0,
+          run_rows<decltype(scalar)>(*program, panel, batch, first, last, runner, 0,
                                      data + batch * outputs * panel.shape.size() + first, absent);
         },
-        2 * kBlock);
+        columns);
   });
   return y;
 }

@@ -34,18 +34,18 @@ std::tuple<Tensor, Tensor> series_step(const Tensor& x0, Optional x1, Optional x
   dispatch(*program, x0, [&](auto scalar, auto result, double absent) {
     auto* data = y.mutable_data_ptr<decltype(result)>();
     for_each_block(states, [&](int64_t batch, int64_t first, int64_t last) {
-      const View view{assets, last - first, padded(last - first)};
-      TileRunner runner(*program, view.width, tile_rows(view.width, panel.shape.steps), false, false);
+      const int64_t columns = last - first, width = padded(columns);
+      TileRunner runner(*program, width, tile_rows(width, panel.shape.steps), false, false);
       if (!old_state) runner.start();
       double* state = runner.state().data();
       const int64_t offset = batch * program->states * assets + first;
       for (int64_t s = 0; old_state && s < program->states; ++s)
-        std::copy_n(old_state + offset + s * assets, view.columns, state + s * view.width);
-      run_rows<decltype(scalar)>(*program, panel, batch, view, first, runner, int64_t(state[0]),
+        std::copy_n(old_state + offset + s * assets, columns, state + s * width);
+      run_rows<decltype(scalar)>(*program, panel, batch, first, last, runner, int64_t(state[0]),
                                  data + batch * outputs * panel.shape.size() + first, absent);
-      for (int64_t n = 0; n < view.width; ++n) state[n] += double(panel.shape.steps);
+      for (int64_t n = 0; n < width; ++n) state[n] += double(panel.shape.steps);
       for (int64_t s = 0; s < program->states; ++s)
-        std::copy_n(state + s * view.width, view.columns, new_state + offset + s * assets);
+        std::copy_n(state + s * width, columns, new_state + offset + s * assets);
     });
   });
   return {y, after};

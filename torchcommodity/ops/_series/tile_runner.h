@@ -14,13 +14,14 @@ inline int64_t tile_rows(int64_t width, int64_t steps) {
 class TileRunner {
  public:
   // Registers of `capacity` rows. `traced`: the state is that of a backward pass; `keep`: so are the registers, one for
-  // each statement, and there are tapes.
-  TileRunner(const Program& program, int64_t width, int64_t capacity, bool traced, bool keep)
+  // each statement, and there are tapes. The state is that of `blocks` blocks, which are run one at a time.
+  TileRunner(const Program& program, int64_t width, int64_t capacity, bool traced, bool keep, int64_t blocks = 1)
       : program_(program),
         width_(width),
         capacity_(capacity),
         traced_(traced),
-        state_((traced ? program.traced_states : program.states) * width),
+        state_size_((traced ? program.traced_states : program.states) * width),
+        state_(blocks * state_size_),
         memory_((keep ? program.statements.size() : program.buffers) * capacity * width),
         tape_(keep ? program.tapes * capacity * width : 0) {
     const std::vector<Statement>& statements = program.statements;
@@ -34,15 +35,22 @@ class TileRunner {
   }
 
   double* value(int statement) { return registers_[statement]; }
+  int64_t width() const { return width_; }
   AlignedVector<double>& state() { return state_; }
   double* tape(const Statement& statement) { return tape_.data() + statement.tape * capacity_ * width_; }
 
   // Sets the state of a new runner to that before the first row.
   void start() {
-    for (const Statement& statement : program_.statements)
-      if (statement.primitive && statement.primitive->start)
-        statement.primitive->start(statement.attributes.data(), traced_ ? statement.traced_states : statement.states,
-                                   width_, state_of(statement));
+    for (int64_t block = 0; block * state_size_ < int64_t(state_.size()); ++block)
+      for (const Statement& statement : program_.statements)
+        if (statement.primitive && statement.primitive->start)
+          statement.primitive->start(statement.attributes.data(), traced_ ? statement.traced_states : statement.states,
+                                     width_, state_of(statement, block));
+  }
+
+  // The next rows are those of this block.
+  void use(int64_t block) {
+    for (size_t i = 0; i < calls_.size(); ++i) calls_[i].state = state_of(program_.statements[i], block);
   }
 
   // Rows [begin, end) of the registers, whose row 0 is row `time` of the series. The inputs have been loaded.
@@ -63,12 +71,13 @@ class TileRunner {
   const Program& program_;
   const int64_t width_, capacity_;
   const bool traced_;
+  const int64_t state_size_;
   AlignedVector<double> state_, memory_, tape_;
   std::vector<double*> registers_;
   std::vector<Forward> calls_;
 
-  double* state_of(const Statement& statement) {
-    return state_.data() + (traced_ ? statement.traced_state : statement.state) * width_;
+  double* state_of(const Statement& statement, int64_t block) {
+    return state_.data() + block * state_size_ + (traced_ ? statement.traced_state : statement.state) * width_;
   }
 
   Forward call(const Statement& statement, double* y, bool keep) {
@@ -78,7 +87,7 @@ class TileRunner {
       call.x[k] = registers_[statement.operands[k]];
       call.constant[k] = program_.statements[statement.operands[k]].kind == Kind::kConstant;
     }
-    call.state = state_of(statement), call.traced = traced_;
+    call.state = state_of(statement, 0), call.traced = traced_;
     call.tape = keep && statement.primitive && statement.primitive->tapes ? tape(statement) : nullptr;
     call.attributes = statement.attributes.data();
     call.attribute_count = int(statement.attributes.size());
