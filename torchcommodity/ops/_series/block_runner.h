@@ -30,12 +30,14 @@ class BlockInputs {
       panels += k < program_.panels ? 1 : 0;
     }
     if (finite && panels == program_.panels) return;
-    std::fill_n(bad_.begin(), size, 0.0);
-    for (int k = 0; k < program_.panels; ++k) mark_missing(data_[k] + offset, flat, flat_rows, bad_.data());
     for (size_t i = 0; i < program_.statements.size(); ++i) {
       if (program_.statements[i].kind != Kind::kInput) continue;
-      double* y = runner.value(int(i)) + at * view.width;
-      remove_values(program_.statements[i].attributes[0] < program_.panels ? bad_.data() : y, size, y);
+      const int k = int(program_.statements[i].attributes[0]);
+      const bool panel = k < program_.panels;
+      std::fill_n(bad_.begin(), size, 0.0);
+      for (int m = panel ? 0 : k; m < (panel ? program_.panels : k + 1); ++m)
+        mark_missing(data_[m] + offset, flat, flat_rows, bad_.data());
+      remove_values(bad_.data(), size, runner.value(int(i)) + at * view.width);
     }
   }
 

@@ -13,14 +13,19 @@ struct DeviationPlanes {
       : sums(state), ring(state + (window + 1) * width), anchor(ring + window * width) {}
 };
 
+// The sum of a vector of columns stays in a register.
 template <typename Width>
-inline void deviation_row(const double* __restrict ring, int64_t window, Width width, const double* __restrict mean,
-                          double* __restrict y) {
-  std::fill_n(y, width, 0.0);
-  for (int64_t i = 0; i < window; ++i, ring += width)
-    for_columns(width, [&](int64_t n) { y[n] += __builtin_fabs(ring[n] - mean[n]); });
-  const double rows = double(window);
-  for_columns(width, [&](int64_t n) { y[n] /= rows; });
+inline void deviation_row(const double* ring, int64_t window, Width width, const double* mean, double* y) {
+  for_vectors(width, [&](auto sum, int64_t n) {
+    decltype(sum) center, x;
+    load<double>(center, mean + n);
+    for (int64_t i = 0; i < window; ++i) {
+      load<double>(x, ring + i * width + n);
+      x -= center;
+      sum += x < 0 ? -x : x;
+    }
+    store<double>(sum / double(window), y + n);
+  });
 }
 
 SERIES_KERNEL void absolute_deviation(const Forward& tile) {

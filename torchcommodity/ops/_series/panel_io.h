@@ -43,10 +43,10 @@ SERIES_KERNEL bool load_tile(const scalar_t* x, const View& view, int64_t rows, 
   return bad == 0;
 }
 
-// Makes missing what is not finite, and what is bad.
+// Makes missing what is bad.
 inline SERIES_KERNEL void remove_values(const double* bad, int64_t size, double* y) {
   COMMODITY_IVDEP
-  for (int64_t i = 0; i < size; ++i) y[i] = ((y[i] - y[i] == 0) & (bad[i] == 0)) ? y[i] : kMissing;
+  for (int64_t i = 0; i < size; ++i) y[i] = bad[i] == 0 ? y[i] : kMissing;
 }
 
 inline SERIES_KERNEL bool any_missing(const double* x, int64_t size) {

@@ -100,6 +100,16 @@ inline void for_columns(Width width, const Body& body) {
   }
 }
 
+// Calls body(zero, n) for every vector of columns, or with a number for a single one: what the body carries from row to
+// row stays in registers.
+template <typename Width, typename Body>
+inline void for_vectors(Width width, const Body& body) {
+  if constexpr (std::is_same_v<Width, int64_t>)
+    for (int64_t n = 0; n < width; n += Simd<double>::count) body(Vec<double>{}, n);
+  else
+    body(0.0, 0);
+}
+
 inline void start_missing(const double*, int64_t planes, int64_t width, double* state) {
   std::fill_n(state, planes * width, kMissing);
 }
