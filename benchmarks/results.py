@@ -44,7 +44,7 @@ FUTURES = "daily.csv.gz term_structure.csv.gz"
 SYMBOLS = "--symbols $SYMBOLS --contracts $CONTRACTS"
 PORTFOLIO = f"portfolio --data $OUT/prices.csv {SYMBOLS} --curve $OUT/curve.csv --first-year 2017"
 PARTS = {
-    "speed": Part("speed", "run.py --readme README.md", "second_derivatives.py", timed=True),
+    "speed": Part("speed", "run.py --readme README.md", "second_derivatives.py", "loaded.py", timed=True),
     "indicators": Part("indicators", "indicators.py --readme README.md", timed=True),
     "accessors": Part("../../opkit/docs/kernels/accessors", "accessors.py", timed=True),
     "roll-cost": Part("rolls", "roll_cost.py $DATA", needs="daily.csv.gz", timed=True),
