@@ -80,16 +80,66 @@ def torch_cell(x: Tensor, h: Tensor, c: Tensor, *weights: Tensor) -> State:
     return h, c
 
 
+def cell_training_step(step: Callable[..., State], *tensors: Tensor) -> Call:
+    leaves = [w.clone().requires_grad_() for w in tensors[3:]]
+    return lambda: torch.autograd.grad(step(*tensors[:3], *leaves)[0].sum(), leaves)
+
+
 def tensors(*shapes: tuple[int, ...]) -> Callable[[], tuple[Tensor, ...]]:
     generator = torch.Generator().manual_seed(0)
     return lambda: tuple(torch.randn(shape, generator=generator) / shape[-1] ** 0.5 for shape in shapes)
 
 
+def lstm_tensors(*rows: int, hidden: int) -> Callable[[], tuple[Tensor, ...]]:
+    """Input (B, T, F) or (B, F), states, and the weights of torch.nn.LSTM."""
+    state, gates = (rows[0], hidden), 4 * hidden
+    return tensors(rows, state, state, (gates, rows[-1]), (gates, hidden), (gates,), (gates,))
+
+
 CELL = tensors((64, 1024), (64, 128), (64, 128), (384, 1152), (384,))
 LLTM = tensors((32, 60, 16), (32, 64), (32, 64), (192, 80), (192,))
-LSTM = tensors((32, 60, 16), (32, 64), (32, 64), (256, 16), (256, 64), (256,), (256,))
-LSTM_CELL = tensors((64, 1024), (64, 128), (64, 128), (512, 1024), (512, 128), (512,), (512,))
-SMALL = tensors((64, 252, 13), (64, 8), (64, 8), (32, 13), (32, 8), (32,), (32,))
+
+
+def lstm_rows(batch: int, steps: int, features: int, hidden: int) -> tuple[Row, Row]:
+    setting, inputs = f"T={steps} B={batch} in={features} hidden={hidden}", (batch, steps, features)
+    arguments = lstm_tensors(*inputs, hidden=hidden)
+    goal = 2 if hidden <= 32 else 1
+    return (
+        Row("lstm", setting, arguments, lstm_sequence, {"nn.LSTM": torch_forward}, goal=goal),
+        Row(
+            "lstm",
+            f"{setting}, forward+backward",
+            arguments,
+            lstm_sequence,
+            {"nn.LSTM": torch_training_step},
+            timed=lambda *x: training_step(lstm_sequence, *x),
+            goal=goal,
+        ),
+    )
+
+
+def lstm_cell_rows(batch: int, features: int, hidden: int) -> tuple[Row, Row]:
+    setting, arguments = f"B={batch} in={features} hidden={hidden}", lstm_tensors(batch, features, hidden=hidden)
+    return (
+        Row(
+            "lstm_cell",
+            f"{setting}, forward",
+            arguments,
+            lstm_cell_step,
+            {"nn.LSTMCell": lambda *x: torch.no_grad()(lambda: torch_cell(*x))},
+            goal=1,
+        ),
+        Row(
+            "lstm_cell",
+            f"{setting}, forward+backward",
+            arguments,
+            lstm_cell_step,
+            {"nn.LSTMCell": lambda *x: cell_training_step(torch_cell, *x)},
+            timed=lambda *x: cell_training_step(lstm_cell_step, *x),
+            goal=1,
+        ),
+    )
+
 
 ROWS = (
     Row(
@@ -118,21 +168,9 @@ ROWS = (
         timed=lambda *x: backward(cell_step, *x, data=False),
         goal=1.2,
     ),
-    Row(
-        "lstm_cell",
-        "B=64 in=1024 hidden=128, forward",
-        LSTM_CELL,
-        lstm_cell_step,
-        {"nn.LSTMCell": lambda *x: torch.no_grad()(lambda: torch_cell(*x))},
-    ),
-    Row(
-        "lstm_cell",
-        "B=64 in=1024 hidden=128, backward",
-        LSTM_CELL,
-        lstm_cell_step,
-        {"nn.LSTMCell": lambda *x: backward(torch_cell, *x)},
-        timed=lambda *x: backward(lstm_cell_step, *x),
-    ),
+    *lstm_cell_rows(batch=1, features=5, hidden=32),
+    *lstm_cell_rows(batch=32, features=5, hidden=64),
+    *lstm_cell_rows(batch=64, features=1024, hidden=128),
     Row(
         "lltm",
         "T=60 B=32 in=16 hidden=64, forward+backward",
@@ -151,22 +189,10 @@ ROWS = (
         timed=lambda *x: training_step(lltm_sequence, *x),
         goal=1,
     ),
-    Row("lstm", "T=60 B=32 in=16 hidden=64", LSTM, lstm_sequence, {"nn.LSTM": torch_forward}, goal=1),
-    Row(
-        "lstm",
-        "T=60 B=32 in=16 hidden=64, forward+backward",
-        LSTM,
-        lstm_sequence,
-        {"nn.LSTM": torch_training_step},
-        timed=lambda *x: training_step(lstm_sequence, *x),
-    ),
-    Row("lstm", "T=252 B=64 in=13 hidden=8", SMALL, lstm_sequence, {"nn.LSTM": torch_forward}, goal=1),
-    Row(
-        "lstm",
-        "T=252 B=64 in=13 hidden=8, forward+backward",
-        SMALL,
-        lstm_sequence,
-        {"nn.LSTM": torch_training_step},
-        timed=lambda *x: training_step(lstm_sequence, *x),
-    ),
+    *lstm_rows(batch=64, steps=252, features=13, hidden=8),
+    *lstm_rows(batch=32, steps=60, features=5, hidden=16),
+    *lstm_rows(batch=64, steps=60, features=5, hidden=32),
+    *lstm_rows(batch=32, steps=252, features=5, hidden=64),
+    *lstm_rows(batch=32, steps=60, features=16, hidden=64),
+    *lstm_rows(batch=32, steps=60, features=16, hidden=128),
 )

@@ -109,10 +109,10 @@ class LSTM(nn.Module):
         """Output of the last layer at every row, and (h, c) of every layer after the last row."""
         x = to_batch_first("LSTM", input, self.input_size, self.batch_first)
         states = initial_state("LSTM", x, hx, self.num_layers * self.directions, self.hidden_size)
-        missing = x.isnan().any(-1, keepdim=True)
+        missing = x.isnan().any(-1, keepdim=True) if self.num_layers > 1 else None
         final: list[RecurrenceState] = []
         for layer in range(self.num_layers):
-            if layer:  # a missing row is missing for every layer
+            if missing is not None and layer:  # a missing row is missing for every layer
                 x = F.dropout(x, self.dropout, self.training).masked_fill(missing, torch.nan)
             passes = [self._pass(x, states, layer * self.directions + k) for k in range(self.directions)]
             x = torch.cat([output for output, _ in passes], -1) if self.bidirectional else passes[0][0]

@@ -11,6 +11,26 @@
 
 namespace commodity {
 
+// The vectors of a processor: 32 bytes on all, 64 with AVX-512. A function that is marked COMMODITY_WIDE is compiled
+// for AVX-512, together with what is inlined into it; it may run only where has_wide_vectors().
+#if defined(__x86_64__) && defined(__clang__)
+#define COMMODITY_WIDE __attribute__((target("avx512f,avx512vl,avx512bw,avx512dq")))
+#elif defined(__x86_64__) && defined(__GNUC__)
+#define COMMODITY_WIDE __attribute__((flatten, target("avx512f,avx512vl,avx512bw,avx512dq,prefer-vector-width=512")))
+#else
+#define COMMODITY_WIDE
+#endif
+
+inline bool has_wide_vectors() {
+#if defined(__x86_64__) && defined(__GNUC__)
+  static const bool has = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+                          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
+  return has;
+#else
+  return false;
+#endif
+}
+
 template <typename scalar_t>
 struct Simd {
   static constexpr int count = 32 / sizeof(scalar_t);

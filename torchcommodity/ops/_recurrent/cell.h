@@ -1,106 +1,91 @@
-// One step of a cell of cells.h from its gates on, forward and backward; the products are done in Python.
+// One step of a cell of cells.h: the products by BLAS, then the gates, on the CPU and on a GPU. The backward pass goes
+// from the gates on; its products are done in Python.
 #pragma once
-#include "cell_check.h"
+#include "aten.h"
+#include "checks.h"
+#include "rows.h"
 
 namespace commodity {
 
-constexpr int64_t kCellCost = 16;  // cost of a unit relative to copying an element, for kGrain
+// Pointers to samples (., H) and their gates (., gates * H); `gates` becomes gates + recurrent.
+template <typename Cell, typename scalar_t>
+struct CellStep {
+  static constexpr int G = Cell::kGates;
+  const scalar_t *recurrent, *h, *c;
+  scalar_t *gates, *h_next, *c_next;
+  int64_t hidden;
+
+  COMMODITY_INLINE void operator()(int64_t sample, int64_t j, bool is_missing) const {
+    const int64_t first = G * sample * hidden + j, i = sample * hidden + j;
+    scalar_t z[G], c_value, h_value;
+    for (int g = 0; g < G; ++g) z[g] = gates[first + g * hidden] + recurrent[first + g * hidden];
+    const scalar_t c_previous = c[i], h_previous = h[i];
+    Cell::step(z, c_previous, c_value, h_value);
+    for (int g = 0; g < G; ++g) gates[first + g * hidden] = is_missing ? scalar_t(0) : z[g];
+    c_next[i] = is_missing ? c_previous : c_value;
+    h_next[i] = is_missing ? h_previous : h_value;
+  }
+};
 
 template <typename Cell, typename scalar_t>
-COMMODITY_SIMD void cell_step(int64_t hidden, const scalar_t* __restrict gates, const scalar_t* __restrict c,
-                              scalar_t* __restrict h_next, scalar_t* __restrict c_next) {
-  for (int64_t j = 0; j < hidden; ++j) {
-    scalar_t z[Cell::kGates];
-    for (int g = 0; g < Cell::kGates; ++g) z[g] = gates[g * hidden + j];
-    Cell::step(z, c[j], c_next[j], h_next[j]);
+struct CellStepBackward {
+  static constexpr int G = Cell::kGates;
+  const scalar_t *grad_h, *grad_c, *gates, *c;
+  scalar_t *d_gates, *d_h, *d_c;
+  int64_t hidden;
+
+  COMMODITY_INLINE void operator()(int64_t sample, int64_t j, bool is_missing) const {
+    const int64_t first = G * sample * hidden + j, i = sample * hidden + j;
+    scalar_t z[G], d_z[G], c_next, h, d_c_previous;
+    for (int g = 0; g < G; ++g) z[g] = gates[first + g * hidden];
+    const scalar_t c_previous = c[i], g_h = grad_h[i], g_c = grad_c[i];
+    Cell::step(z, c_previous, c_next, h);
+    Cell::backward(z, c_previous, c_next, g_h, g_c, d_z, d_c_previous);
+    for (int g = 0; g < G; ++g) d_gates[first + g * hidden] = is_missing ? scalar_t(0) : d_z[g];
+    d_h[i] = is_missing ? g_h : scalar_t(0);
+    d_c[i] = is_missing ? g_c : d_c_previous;
   }
-}
+};
 
-template <typename Cell, typename scalar_t>
-COMMODITY_SIMD void cell_step_backward(int64_t hidden, const scalar_t* __restrict grad_h,
-                                       const scalar_t* __restrict grad_c, const scalar_t* __restrict gates,
-                                       const scalar_t* __restrict c, scalar_t* __restrict d_gates,
-                                       scalar_t* __restrict d_c) {
-  for (int64_t j = 0; j < hidden; ++j) {
-    scalar_t z[Cell::kGates], d_z[Cell::kGates], c_next, h;
-    for (int g = 0; g < Cell::kGates; ++g) z[g] = gates[g * hidden + j];
-    Cell::step(z, c[j], c_next, h);
-    Cell::backward(z, c[j], c_next, grad_h[j], grad_c[j], d_z, d_c[j]);
-    for (int g = 0; g < Cell::kGates; ++g) d_gates[g * hidden + j] = d_z[g];
-  }
-}
+// The states (..., H), the gates (..., gates * H) and whether a sample is missing (...).
+using CellOutputs = std::tuple<Tensor, Tensor, Tensor, Tensor>;
 
-template <typename Body>
-void for_each_sample(int64_t samples, int64_t hidden, const Body& body) {
-  const int64_t grain = std::max<int64_t>(1, kGrain / kCellCost / std::max<int64_t>(1, hidden));
-  parallel_for(0, samples, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) body(i, i * hidden);
-  });
-}
-
-template <typename scalar_t, typename Cell>
-void cell_forward(Cell, const Tensor& gates, const Tensor& missing, const Tensor& h, const Tensor& c, Tensor& h_next,
-                  Tensor& c_next) {
+template <typename Cell>
+CellOutputs run_cell(const char* name, const Tensor& input_, const Tensor& h_, const Tensor& c_,
+                     const Tensor& weight_ih, const Tensor& weight_hh, const std::optional<Tensor>& bias) {
+  check_layer<Cell>(name, input_, h_, c_, weight_ih, weight_hh, bias, false);
+  const Tensor input = as_contiguous(input_), h = as_contiguous(h_), c = as_contiguous(c_);
+  const std::optional<Tensor> none;
+  const Tensor gates = call_aten("aten::linear", input, weight_ih, bias);
+  const Tensor recurrent = call_aten("aten::linear", h, weight_hh, none);
   const int64_t hidden = h.size(-1);
-  const bool* is_missing = missing.const_data_ptr<bool>();
-  const scalar_t *z = gates.const_data_ptr<scalar_t>(), *h_in = h.const_data_ptr<scalar_t>();
-  const scalar_t* c_in = c.const_data_ptr<scalar_t>();
-  scalar_t *h_out = h_next.mutable_data_ptr<scalar_t>(), *c_out = c_next.mutable_data_ptr<scalar_t>();
-  for_each_sample(missing.numel(), hidden, [&](int64_t i, int64_t offset) {
-    if (!is_missing[i])
-      return cell_step<Cell>(hidden, z + Cell::kGates * offset, c_in + offset, h_out + offset, c_out + offset);
-    std::copy_n(h_in + offset, hidden, h_out + offset);
-    std::copy_n(c_in + offset, hidden, c_out + offset);
+  Tensor h_next = new_empty(h, h.sizes()), c_next = new_empty(h, h.sizes()), missing = find_missing(input);
+  dispatch(name, h, [&]<typename scalar_t>() {
+    for_each_unit(
+        missing, hidden,
+        CellStep<Cell, scalar_t>{recurrent.const_data_ptr<scalar_t>(), h.const_data_ptr<scalar_t>(),
+                                 c.const_data_ptr<scalar_t>(), gates.mutable_data_ptr<scalar_t>(),
+                                 h_next.mutable_data_ptr<scalar_t>(), c_next.mutable_data_ptr<scalar_t>(), hidden});
   });
+  return {h_next, c_next, gates, missing};
 }
 
-template <typename scalar_t, typename Cell>
-void cell_backward(Cell, const Tensor& grad_h, const Tensor& grad_c, const Tensor& gates, const Tensor& missing,
-                   const Tensor& c, Tensor& d_gates, Tensor& d_h, Tensor& d_c) {
-  constexpr int64_t G = Cell::kGates;
+template <typename Cell>
+std::tuple<Tensor, Tensor, Tensor> run_cell_backward(const char* name, const Tensor& grad_h_, const Tensor& grad_c_,
+                                                     const Tensor& gates_, const Tensor& missing_, const Tensor& c_) {
+  check_cell_backward<Cell>(name, grad_h_, grad_c_, gates_, missing_, c_);
+  const Tensor grad_h = as_contiguous(grad_h_), grad_c = as_contiguous(grad_c_), gates = as_contiguous(gates_);
+  const Tensor missing = as_contiguous(missing_), c = as_contiguous(c_);
   const int64_t hidden = c.size(-1);
-  const bool* is_missing = missing.const_data_ptr<bool>();
-  const scalar_t *g_h = grad_h.const_data_ptr<scalar_t>(), *g_c = grad_c.const_data_ptr<scalar_t>();
-  const scalar_t *z = gates.const_data_ptr<scalar_t>(), *c_in = c.const_data_ptr<scalar_t>();
-  scalar_t *d_gates_out = d_gates.mutable_data_ptr<scalar_t>(), *d_h_out = d_h.mutable_data_ptr<scalar_t>();
-  scalar_t* d_c_out = d_c.mutable_data_ptr<scalar_t>();
-  for_each_sample(missing.numel(), hidden, [&](int64_t i, int64_t offset) {
-    if (is_missing[i]) {
-      std::fill_n(d_gates_out + G * offset, G * hidden, scalar_t(0));
-      std::copy_n(g_h + offset, hidden, d_h_out + offset);
-      std::copy_n(g_c + offset, hidden, d_c_out + offset);
-    } else {
-      std::fill_n(d_h_out + offset, hidden, scalar_t(0));
-      cell_step_backward<Cell>(hidden, g_h + offset, g_c + offset, z + G * offset, c_in + offset,
-                               d_gates_out + G * offset, d_c_out + offset);
-    }
-  });
-}
-
-template <typename Cell>
-std::tuple<Tensor, Tensor> run_cell(const char* name, const Tensor& gates, const Tensor& missing, const Tensor& h,
-                                    const Tensor& c) {
-  check_cell<Cell>(name, gates, missing, h, c);
-  Tensor h_next = new_empty(h, h.sizes()), c_next = new_empty(c, c.sizes());
-  THO_DISPATCH_V2(h.scalar_type(), "recurrent cell", AT_WRAP([&] {
-                    cell_forward<scalar_t>(Cell(), contiguous(gates), contiguous(missing), contiguous(h), contiguous(c),
-                                           h_next, c_next);
-                  }),
-                  AT_EXPAND(AT_FLOATING_TYPES));
-  return {h_next, c_next};
-}
-
-template <typename Cell>
-std::tuple<Tensor, Tensor, Tensor> run_cell_backward(const char* name, const Tensor& grad_h, const Tensor& grad_c,
-                                                     const Tensor& gates, const Tensor& missing, const Tensor& c) {
-  check_cell<Cell>(name, gates, missing, grad_h, c);
-  check_same(name, grad_c, c);
   Tensor d_gates = new_empty(gates, gates.sizes()), d_h = new_empty(c, c.sizes()), d_c = new_empty(c, c.sizes());
-  THO_DISPATCH_V2(c.scalar_type(), "recurrent cell", AT_WRAP([&] {
-                    cell_backward<scalar_t>(Cell(), contiguous(grad_h), contiguous(grad_c), contiguous(gates),
-                                            contiguous(missing), contiguous(c), d_gates, d_h, d_c);
-                  }),
-                  AT_EXPAND(AT_FLOATING_TYPES));
+  dispatch(name, c, [&]<typename scalar_t>() {
+    for_each_unit(
+        missing, hidden,
+        CellStepBackward<Cell, scalar_t>{grad_h.const_data_ptr<scalar_t>(), grad_c.const_data_ptr<scalar_t>(),
+                                         gates.const_data_ptr<scalar_t>(), c.const_data_ptr<scalar_t>(),
+                                         d_gates.mutable_data_ptr<scalar_t>(), d_h.mutable_data_ptr<scalar_t>(),
+                                         d_c.mutable_data_ptr<scalar_t>(), hidden});
+  });
   return {d_gates, d_h, d_c};
 }
 

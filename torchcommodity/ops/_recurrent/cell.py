@@ -1,44 +1,39 @@
-"""One step of a recurrent cell from its gates on: the operators, given the cell's arithmetic."""
-
-from collections.abc import Callable
+"""One step of a recurrent cell, given its arithmetic: what `lstm_cell` and `lltm_cell` share."""
 
 import torch
 from torch import Tensor
 
 from torch_opkit import Cases, Op, Sample
 from torchcommodity.ops._recurrent import sequence
-from torchcommodity.ops._recurrent.sequence import CellState, CellStep, CellStepBackward
+from torchcommodity.ops._recurrent.sequence import CellStep, CellStepBackward
 
+CellOutputs = tuple[Tensor, Tensor, Tensor, Tensor]  # h', c', and for the backward pass the gates and missing samples
 CellGradients = tuple[Tensor, Tensor, Tensor]  # of gates, h and c
 
 
-def make_operator(
-    name: str, gates: int, step: CellStep, step_backward: CellStepBackward, cases: Callable[[], Cases]
-) -> Op:
-    """Register the operators `name` and `name`_backward of a cell with so many gates; return the first."""
-    backward_operator = make_backward_operator(name, gates, step, step_backward)
+def fake(input: Tensor, h: Tensor, c: Tensor, weight: Tensor) -> CellOutputs:
+    """The outputs of a step without values; `weight` has a row for each gate of each unit."""
+    samples = h.shape[:-1]
+    gates, missing = h.new_empty((*samples, weight.shape[0])), h.new_empty(samples, dtype=torch.bool)
+    return h.new_empty(h.shape), c.new_empty(c.shape), gates, missing
 
-    def reference(gates: Tensor, missing: Tensor, h: Tensor, c: Tensor) -> CellState:
-        return run(step, gates, missing, h, c)
 
-    def fake(h: Tensor, c: Tensor) -> CellState:
-        return h.new_empty(h.shape), c.new_empty(c.shape)
+def run(step: CellStep, gates: Tensor, missing: Tensor, h: Tensor, c: Tensor) -> CellOutputs:
+    """The definition: a sample with missing input leaves h and c unchanged, and its gates are zero."""
+    (h_next, c_next), is_missing = step(gates, c), missing.unsqueeze(-1)
+    gates = gates.masked_fill(is_missing, 0)
+    return torch.where(is_missing, h, h_next), torch.where(is_missing, c, c_next), gates, missing
 
-    def backward(
-        grad_h: Tensor, grad_c: Tensor, *, gates: Tensor, missing: Tensor, c: Tensor
-    ) -> tuple[Tensor | None, ...]:
-        d_gates, d_h, d_c = backward_operator(grad_h, grad_c, gates, missing, c)
-        return d_gates, None, d_h, d_c
 
-    return Op(
-        f"commodity::{name}",
-        reference=reference,
-        fake=fake,
-        backward=backward,
-        cases=cases,
-        time=None,
-        mask_nan_grad=False,
-    )
+def gate_gradients(
+    backward_operator: Op, grads: tuple[Tensor | None, ...], gates: Tensor, missing: Tensor, c: Tensor
+) -> CellGradients:
+    """Gradients of the gates, of c, and of h apart from the product with the weights."""
+    grad_h, grad_c = (torch.zeros_like(c) if grad is None else grad for grad in grads[:2])
+    d_gates, d_h, d_c = backward_operator(grad_h, grad_c, gates, missing, c)
+    if grads[2] is not None:  # of a second derivative
+        d_gates = d_gates + grads[2].masked_fill(missing.unsqueeze(-1), 0)
+    return d_gates, d_h, d_c
 
 
 def make_backward_operator(name: str, gates: int, step: CellStep, step_backward: CellStepBackward) -> Op:
@@ -69,12 +64,6 @@ def make_backward_operator(name: str, gates: int, step: CellStep, step_backward:
         time=None,
     )
     return operator
-
-
-def run(step: CellStep, gates: Tensor, missing: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
-    """The definition: a sample with missing input leaves h and c unchanged."""
-    (h_next, c_next), is_missing = step(gates, c), missing.unsqueeze(-1)
-    return torch.where(is_missing, h, h_next), torch.where(is_missing, c, c_next)
 
 
 def _run_backward(

@@ -55,12 +55,18 @@ def lltm(
 
 
 def _run(input: Tensor, h0: Tensor, c0: Tensor, weight: Tensor, bias: Tensor | None = None) -> CellState:
-    tensors = {"input": input, "h0": h0, "c0": c0, "weight": weight, "bias": bias}
     if input.dim() < 2 or h0.dim() < 1:
         raise_invalid("lltm", "input must be (..., T, F) and h0 (..., H)", input=input, h0=h0)
-    hidden, state = h0.shape[-1], (*input.shape[:-2], h0.shape[-1])
-    shapes = {"h0": state, "c0": state, "weight": (3 * hidden, hidden + input.shape[-1]), "bias": (3 * hidden,)}
-    sequence.check_tensors("lltm", tensors, shapes)
+    shape, hidden = input.shape, h0.shape[-1]
+    state = (*shape[:-2], hidden)
+    sequence.check_tensors(
+        "lltm",
+        ("input", input, shape),
+        ("h0", h0, state),
+        ("c0", c0, state),
+        ("weight", weight, (3 * hidden, hidden + shape[-1])),
+        ("bias", bias, (3 * hidden,)),
+    )
     return sequence.run_layer(operator, input, h0, c0, weight[:, hidden:], weight[:, :hidden], bias)
 
 

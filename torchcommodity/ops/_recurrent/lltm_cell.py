@@ -1,4 +1,4 @@
-"""One step of LLTM: concatenation, PyTorch's matrix product and the cell, as one operator."""
+"""One step of LLTM: matrix products by BLAS and the cell, as one operator."""
 
 import torch
 from torch import Tensor
@@ -7,6 +7,7 @@ from torch.nn import functional as F
 from torch_opkit import Bad, Cases, Op, Sample
 from torch_opkit.arguments import raise_invalid
 from torchcommodity.ops._recurrent import cell, sequence
+from torchcommodity.ops._recurrent.cell import CellOutputs
 from torchcommodity.ops._recurrent.lltm import step, step_backward
 from torchcommodity.ops._recurrent.sequence import CellState
 
@@ -55,66 +56,48 @@ def lltm_cell(
 def _run(input: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor | None = None) -> CellState:
     if input.dim() < 1 or h.dim() < 1:
         raise_invalid("lltm_cell", "input must be (..., F) and h (..., H)", input=input, h=h)
-    hidden, state = h.shape[-1], (*input.shape[:-1], h.shape[-1])
-    shapes = {"h": state, "c": state, "weight": (3 * hidden, hidden + input.shape[-1]), "bias": (3 * hidden,)}
-    tensors = {"input": input, "h": h, "c": c, "weight": weight, "bias": bias}
-    sequence.check_tensors("lltm_cell", tensors, shapes)
-
-    def compute(input: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor | None) -> CellState:
-        if input.dim() == 2:
-            h_next, c_next = operator(input, h, c, weight, bias)[:2]
-            return h_next, c_next
-        rows = [x.reshape(-1, x.shape[-1]) for x in (input, h, c)]
-        h_next, c_next = operator(*rows, weight, bias)[:2]
-        return h_next.reshape(h.shape), c_next.reshape(c.shape)
-
-    return sequence.run_in_float32(compute, input, h, c, weight, bias)
-
-
-CellOutputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor]  # h', c', and for the backward pass [h, x], missing, gates
+    shape, hidden = input.shape, h.shape[-1]
+    state = (*shape[:-1], hidden)
+    sequence.check_tensors(
+        "lltm_cell",
+        ("input", input, shape),
+        ("h", h, state),
+        ("c", c, state),
+        ("weight", weight, (3 * hidden, hidden + shape[-1])),
+        ("bias", bias, (3 * hidden,)),
+    )
+    return sequence.run_layer(operator, input, h, c, weight, bias)
 
 
 def _reference(input: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor | None = None) -> CellOutputs:
-    missing = input.detach().isnan().any(-1)
-    joined = torch.cat([h, input.masked_fill(missing.unsqueeze(-1), 0)], -1)
-    gates = F.linear(joined, weight, bias)
-    return *cell.run(step, gates, missing, h, c), joined, missing, gates
-
-
-def _fake(input: Tensor, h: Tensor, c: Tensor, weight: Tensor) -> CellOutputs:
-    samples, columns = h.shape[0], h.shape[1] + input.shape[1]
-    states = h.new_empty(h.shape), c.new_empty(c.shape)
-    missing = h.new_empty(samples, dtype=torch.bool)
-    return *states, h.new_empty(samples, columns), missing, h.new_empty(samples, weight.shape[0])
+    filled, missing = sequence.without_missing(input)
+    return cell.run(step, F.linear(torch.cat([h, filled], -1), weight, bias), missing, h, c)
 
 
 def _backward(
     *grads: Tensor | None,
+    input: Tensor,
     h: Tensor,
     c: Tensor,
     weight: Tensor,
-    bias: Tensor | None,
     output2: Tensor,
     output3: Tensor,
-    output4: Tensor,
     needs_input_grad: tuple[bool, ...],
 ) -> tuple[Tensor | None, ...]:
     # dz from the cell; dW = dz' [h, x], db = sum dz, dh and dx = dz W
-    joined, missing, gates, hidden = output2, output3, output4, h.shape[1]
-    grad_h, grad_c = (torch.zeros_like(c) if grad is None else grad for grad in grads[:2])
-    d_gates, d_h, d_c = backward_operator(grad_h, grad_c, gates, missing, c)
-    if grads[4] is not None:  # of a second derivative
-        d_gates = d_gates + grads[4]
+    d_gates, d_h, d_c = cell.gate_gradients(backward_operator, grads, output2, output3, c)
     needs_input, needs_h, _, needs_weight, needs_bias = needs_input_grad
-    d_input = d_gates @ weight[:, hidden:] if needs_input else None
-    d_h = d_h + d_gates @ weight[:, :hidden] if needs_h else None
-    if grads[2] is not None:
-        d_input = None if d_input is None else d_input + grads[2][:, hidden:]
-        d_h = None if d_h is None else d_h + grads[2][:, :hidden]
-    if d_input is not None:
-        d_input = d_input.masked_fill(missing.unsqueeze(-1), 0)
-    d_weight = d_gates.mT @ joined if needs_weight else None
-    return d_input, d_h, d_c, d_weight, d_gates.sum(0) if needs_bias else None
+    rows, hidden, d_weight = d_gates.flatten(0, -2), h.shape[-1], None
+    if needs_weight:
+        joined = torch.cat([h, sequence.nan_to_zero(input)], -1)
+        d_weight = rows.mT @ joined.reshape(-1, joined.shape[-1])
+    return (
+        d_gates @ weight[:, hidden:] if needs_input else None,
+        d_h + d_gates @ weight[:, :hidden] if needs_h else None,
+        d_c,
+        d_weight,
+        rows.sum(0) if needs_bias else None,
+    )
 
 
 def _oracle(input: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor | None = None) -> CellState:
@@ -152,7 +135,7 @@ backward_operator = cell.make_backward_operator("lltm_cell", 3, step, step_backw
 operator = Op(
     "commodity::lltm_cell",
     reference=_reference,
-    fake=_fake,
+    fake=cell.fake,
     backward=_backward,
     mask_nan_grad=False,
     materialize_grads=False,

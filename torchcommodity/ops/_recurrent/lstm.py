@@ -65,13 +65,20 @@ def _run(
     bias_ih: Tensor | None = None,
     bias_hh: Tensor | None = None,
 ) -> CellState:
-    names = ("input", "h0", "c0", "weight_ih", "weight_hh", "bias_ih", "bias_hh")
-    tensors = dict(zip(names, (input, h0, c0, weight_ih, weight_hh, bias_ih, bias_hh)))
     if input.dim() < 2 or weight_hh.dim() != 2:
         raise_invalid("lstm", "input must be (..., T, F) and weight_hh (4 H, H)", input=input, weight_hh=weight_hh)
-    hidden, state = weight_hh.shape[-1], (*input.shape[:-2], weight_hh.shape[-1])
-    shapes = {"h0": state, "c0": state, "weight_ih": (4 * hidden, input.shape[-1]), "weight_hh": (4 * hidden, hidden)}
-    sequence.check_tensors("lstm", tensors, shapes | {"bias_ih": (4 * hidden,), "bias_hh": (4 * hidden,)})
+    shape, hidden = input.shape, weight_hh.shape[-1]
+    state, gates = (*shape[:-2], hidden), 4 * hidden
+    sequence.check_tensors(
+        "lstm",
+        ("input", input, shape),
+        ("h0", h0, state),
+        ("c0", c0, state),
+        ("weight_ih", weight_ih, (gates, shape[-1])),
+        ("weight_hh", weight_hh, (gates, hidden)),
+        ("bias_ih", bias_ih, (gates,)),
+        ("bias_hh", bias_hh, (gates,)),
+    )
     bias = bias_ih if bias_hh is None else bias_hh if bias_ih is None else bias_ih + bias_hh
     return sequence.run_layer(operator, input, h0, c0, weight_ih, weight_hh, bias)
 

@@ -1,12 +1,13 @@
-"""One step of torch.nn.LSTMCell: two matrix products by PyTorch, then the cell as one operator."""
+"""One step of torch.nn.LSTMCell: matrix products by BLAS and the cell, as one operator."""
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from torch_opkit import Bad, Cases, Sample
+from torch_opkit import Bad, Cases, Op, Sample
 from torch_opkit.arguments import raise_invalid
 from torchcommodity.ops._recurrent import cell, sequence
+from torchcommodity.ops._recurrent.cell import CellOutputs
 from torchcommodity.ops._recurrent.lstm import step, step_backward
 from torchcommodity.ops._recurrent.sequence import CellState
 
@@ -38,7 +39,7 @@ def lstm_cell(
         ValueError, TypeError: If shapes do not match, or the tensors do not have one floating-point dtype and device.
 
     Devices: CPU and CUDA; elsewhere the reference in plain PyTorch. Differentiable in all tensors, to any order, in
-    reverse and forward mode.
+    reverse and forward mode. `vmap` runs the samples one by one, since each may have its own weights.
 
     References:
         Hochreiter, Schmidhuber (1997). Long short-term memory. Neural Computation 9(8). doi:10.1162/neco.1997.9.8.1735.
@@ -63,21 +64,58 @@ def _run(
     bias_ih: Tensor | None = None,
     bias_hh: Tensor | None = None,
 ) -> CellState:
-    names = ("input", "h", "c", "weight_ih", "weight_hh", "bias_ih", "bias_hh")
-    tensors = dict(zip(names, (input, h, c, weight_ih, weight_hh, bias_ih, bias_hh)))
     if input.dim() < 1 or h.dim() < 1:
         raise_invalid("lstm_cell", "input must be (..., F) and h (..., H)", input=input, h=h)
-    hidden, state = h.shape[-1], (*input.shape[:-1], h.shape[-1])
-    shapes = {"h": state, "c": state, "weight_ih": (4 * hidden, input.shape[-1]), "weight_hh": (4 * hidden, hidden)}
-    sequence.check_tensors("lstm_cell", tensors, shapes | {"bias_ih": (4 * hidden,), "bias_hh": (4 * hidden,)})
+    shape, hidden = input.shape, h.shape[-1]
+    state, gates = (*shape[:-1], hidden), 4 * hidden
+    sequence.check_tensors(
+        "lstm_cell",
+        ("input", input, shape),
+        ("h", h, state),
+        ("c", c, state),
+        ("weight_ih", weight_ih, (gates, shape[-1])),
+        ("weight_hh", weight_hh, (gates, hidden)),
+        ("bias_ih", bias_ih, (gates,)),
+        ("bias_hh", bias_hh, (gates,)),
+    )
+    bias = bias_ih if bias_hh is None else bias_hh if bias_ih is None else bias_ih + bias_hh
+    return sequence.run_layer(operator, input, h, c, weight_ih, weight_hh, bias)
 
-    def compute(input: Tensor, h: Tensor, c: Tensor, w_ih: Tensor, w_hh: Tensor, *biases: Tensor | None) -> CellState:
-        filled, missing = sequence.without_missing(input)
-        gates = F.linear(filled, w_ih, biases[0]) + F.linear(h, w_hh, biases[1])
-        state: CellState = operator(gates, missing, h, c)
-        return state
 
-    return sequence.run_in_float32(compute, input, h, c, weight_ih, weight_hh, bias_ih, bias_hh)
+def _reference(
+    input: Tensor, h: Tensor, c: Tensor, weight_ih: Tensor, weight_hh: Tensor, bias: Tensor | None = None
+) -> CellOutputs:
+    filled, missing = sequence.without_missing(input)
+    return cell.run(step, F.linear(filled, weight_ih, bias) + F.linear(h, weight_hh), missing, h, c)
+
+
+def _fake(input: Tensor, h: Tensor, c: Tensor, weight_ih: Tensor) -> CellOutputs:
+    return cell.fake(input, h, c, weight_ih)
+
+
+def _backward(
+    *grads: Tensor | None,
+    input: Tensor,
+    h: Tensor,
+    c: Tensor,
+    weight_ih: Tensor,
+    weight_hh: Tensor,
+    output2: Tensor,
+    output3: Tensor,
+    needs_input_grad: tuple[bool, ...],
+) -> tuple[Tensor | None, ...]:
+    # dz from the cell; dW_ih = dz' x, dW_hh = dz' h, db = sum dz, dx = dz W_ih, dh = dz W_hh
+    d_gates, d_h, d_c = cell.gate_gradients(backward_operator, grads, output2, output3, c)
+    needs_input, needs_h, _, needs_ih, needs_hh, needs_bias = needs_input_grad
+    rows = d_gates.reshape(-1, d_gates.shape[-1])
+    return (
+        d_gates @ weight_ih if needs_input else None,
+        d_h + d_gates @ weight_hh if needs_h else None,
+        d_c,
+        rows.mT @ sequence.nan_to_zero(input).reshape(-1, input.shape[-1]) if needs_ih else None,
+        rows.mT @ h.reshape(-1, h.shape[-1]) if needs_hh else None,
+        rows.sum(0) if needs_bias else None,
+    )
 
 
 def _oracle(
@@ -115,4 +153,15 @@ def _cases() -> Cases:
     )
 
 
-operator = cell.make_operator("lstm_cell", 4, step, step_backward, _cases)
+backward_operator = cell.make_backward_operator("lstm_cell", 4, step, step_backward)
+operator = Op(
+    "commodity::lstm_cell",
+    reference=_reference,
+    fake=_fake,
+    backward=_backward,
+    mask_nan_grad=False,
+    materialize_grads=False,
+    cases=_cases,
+    time=None,
+    vmap="loop",
+)

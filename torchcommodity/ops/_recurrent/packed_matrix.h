@@ -1,65 +1,56 @@
 // The product of a few rows with a matrix that is packed once and used at every step of a recurrence.
 //
-// A packed matrix has its columns in blocks of C vectors, each block stored row by row: the order in which
-// multiply_tile reads it. A tile of R rows times C vectors is accumulated in registers over the rows of the matrix.
+// A packed matrix has its columns in blocks of C vectors, each block stored row by row: the order in which a tile reads
+// it. A tile of R rows times C vectors is accumulated in registers over the rows of the matrix.
 #pragma once
 #include <cstdint>
-#include <vector>
+
+#include "simd.h"
 
 namespace commodity {
 
-constexpr int kVectorBytes = 32;
-
-template <typename scalar_t>
-constexpr int64_t kLanes = kVectorBytes / sizeof(scalar_t);
-
 inline int64_t round_up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
 
-// A matrix (depth, columns) in blocks of C vectors of columns, row by row: the order in which multiply_tile reads it.
-template <typename scalar_t>
+template <typename scalar_t, int C, int Bytes>
 struct PackedMatrix {
+  static constexpr int64_t kLanes = Bytes / sizeof(scalar_t);
+  typedef scalar_t Vector __attribute__((vector_size(Bytes), aligned(sizeof(scalar_t)), may_alias));
+
   int64_t depth, blocks;
-  std::vector<scalar_t> values;
+  AlignedVector<scalar_t> values;
 
-  template <typename Element>
-  PackedMatrix(int64_t depth, int64_t blocks, int C, const Element& element)
-      : depth(depth), blocks(blocks), values(depth * blocks * C * kLanes<scalar_t>) {
-    scalar_t* to = values.data();
+  PackedMatrix(int64_t depth, int64_t blocks) : depth(depth), blocks(blocks), values(depth * blocks * C * kLanes) {}
+
+  // Sets `rows` rows, from row `first` on. column(block, vector, lane) points to those of one column, which are
+  // `stride` apart; null is a column of zeros.
+  template <typename Column>
+  void fill(int64_t first, int64_t rows, int64_t stride, const Column& column) {
     for (int64_t block = 0; block < blocks; ++block)
-      for (int64_t k = 0; k < depth; ++k)
-        for (int c = 0; c < C; ++c)
-          for (int64_t lane = 0; lane < kLanes<scalar_t>; ++lane) *to++ = element(k, block, c, lane);
+      for (int64_t c = 0; c < C; ++c)
+        for (int64_t lane = 0; lane < kLanes; ++lane)
+          if (const scalar_t* from = column(block, c, lane)) {
+            scalar_t* to = &values[((block * depth + first) * C + c) * kLanes + lane];
+            for (int64_t k = 0; k < rows; ++k) to[k * C * kLanes] = from[k * stride];
+          }
   }
-};
 
-// R rows times C vectors of columns, accumulated in registers.
-template <int R, int C, typename scalar_t>
-inline void multiply_tile(const scalar_t* const* rows, int64_t depth, const scalar_t* packed, scalar_t* to,
-                          int64_t row_stride, int64_t vector_stride) {
-  typedef scalar_t Vector __attribute__((vector_size(kVectorBytes), aligned(sizeof(scalar_t)), may_alias));
-  Vector sum[R][C] = {};
-  const Vector* w = reinterpret_cast<const Vector*>(packed);
-  for (int64_t k = 0; k < depth; ++k, w += C)
+  // Adds R rows times the next `count` rows of a block.
+  template <int R>
+  static COMMODITY_INLINE void accumulate(Vector (&sum)[R][C], const scalar_t* const* rows, int64_t count,
+                                          const Vector* w) {
+    for (int64_t k = 0; k < count; ++k, w += C)
+      for (int r = 0; r < R; ++r)
+        for (int c = 0; c < C; ++c) sum[r][c] += rows[r][k] * w[c];
+  }
+
+  template <int R>
+  static COMMODITY_INLINE void store(const Vector (&sum)[R][C], scalar_t* to, int64_t row_stride,
+                                     int64_t vector_stride) {
     for (int r = 0; r < R; ++r)
-      for (int c = 0; c < C; ++c) sum[r][c] += rows[r][k] * w[c];
-  for (int r = 0; r < R; ++r)
-    for (int c = 0; c < C; ++c) *reinterpret_cast<Vector*>(to + r * row_stride + c * vector_stride) = sum[r][c];
-}
-
-// The rows times `blocks` blocks of a packed matrix, from `block` on; the results of a block begin block_stride after
-// those of the previous one.
-template <int R, int C, typename scalar_t>
-inline void multiply_blocks(const scalar_t* const* rows, int64_t count, const PackedMatrix<scalar_t>& w, int64_t block,
-                            int64_t blocks, scalar_t* to, int64_t row_stride, int64_t vector_stride,
-                            int64_t block_stride) {
-  const scalar_t* packed = w.values.data() + block * w.depth * C * kLanes<scalar_t>;
-  for (; blocks > 0; --blocks, to += block_stride, packed += w.depth * C * kLanes<scalar_t>) {
-    int64_t r = 0;
-    for (; r + R <= count; r += R)
-      multiply_tile<R, C>(rows + r, w.depth, packed, to + r * row_stride, row_stride, vector_stride);
-    for (; r < count; ++r)
-      multiply_tile<1, C>(rows + r, w.depth, packed, to + r * row_stride, row_stride, vector_stride);
+      for (int c = 0; c < C; ++c) *reinterpret_cast<Vector*>(to + r * row_stride + c * vector_stride) = sum[r][c];
   }
-}
+
+  const Vector* block(int64_t i) const { return reinterpret_cast<const Vector*>(&values[i * depth * C * kLanes]); }
+};
 
 }  // namespace commodity

@@ -1,251 +1,348 @@
 // A recurrent layer over a sequence, forward and backward, for the cells of cells.h.
 //
-// The input has already been projected onto the gates (one matrix product in Python); what remains in each step is
-// gates + h_{t-1} W', then the cell. Threads take blocks of kBlockSeries series and run through all of time, with the
-// weights, packed into vector order, in the cache. The backward pass recomputes the gates of each row and goes through
-// time in reverse: D_t = dL/dh_t = grad_t + d_gates_{t+1} W, and the gradient of c is summed in double.
+// Threads take blocks of kBlockSeries series and run through all of time, with the weights, packed into vector order,
+// in the cache. A step of the forward pass is one product of [1, x_t, h_{t-1}] with [b, W_ih, W_hh]', then the cell.
+// The backward pass is given the gates of every row and goes through time in reverse: D_t = dL/dh_t = grad_t +
+// d_gates_{t+1} W_hh, and the gradient of c is summed in double.
 #pragma once
-#include "cells.h"
-#include "native.h"
+#if !defined(COMMODITY_GPU)
+#include "checks.h"
 #include "packed_matrix.h"
+#include "rows.h"
 
 namespace commodity {
+inline namespace on_cpu {
 
-constexpr int64_t kBlockSeries = 8;  // series of a block
+constexpr int64_t kBlockSeries = 16;
+constexpr int kTile = 4;  // series of a product that is accumulated in registers
 
-// Gates per packed block: with four series their sums fill the vector registers.
-template <typename Cell>
-constexpr int kGateGroup = Cell::kGates % 3 ? 2 : 3;
+// Gates of a packed block: with kTile series their sums fill the vector registers, of which AVX-512 has twice as many.
+template <typename Cell, int Bytes>
+constexpr int kGateGroup = Cell::kGates % 3 ? (Bytes == 64 ? 4 : 2) : 3;
 
+// Sequences (series, steps, .), states (series, hidden). The backward pass reads h and c.
 template <typename scalar_t>
 struct Layer {
-  int64_t steps, hidden;
-  const scalar_t *gates, *h0, *c0;
-  const bool* missing;
-  const scalar_t *grad_h, *grad_c;  // backward only
-  scalar_t *h, *c, *d_gates, *d_h0, *d_c0;
+  int64_t steps, features, hidden;
+  const scalar_t *input, *h0, *c0;
+  scalar_t *h, *c;
+  const scalar_t *grad_h = nullptr, *grad_c = nullptr;
+  scalar_t *d_gates = nullptr, *d_h0 = nullptr, *d_c0 = nullptr;
 
   const scalar_t* state(const scalar_t* sequence, const scalar_t* first, int64_t series, int64_t t) const {
     return t < 0 ? first + series * hidden : sequence + (series * steps + t) * hidden;
   }
 };
 
-template <typename Cell, typename scalar_t>
-struct Block {
-  static constexpr int G = Cell::kGates, C = kGateGroup<Cell>;
-  static constexpr int64_t L = kLanes<scalar_t>;
-  const Layer<scalar_t> layer;
-  const PackedMatrix<scalar_t>&weights, &weights_transposed;
-  int64_t first, count;
-  const int64_t hidden = layer.hidden, padded = round_up(hidden, L), padded_pair = round_up(hidden, 2 * L);
-  std::vector<scalar_t> products = std::vector<scalar_t>(count * G * padded);
-  const scalar_t* rows[kBlockSeries];
+// Asks for memory that the next step needs: of so many series the processor does not foresee it.
+COMMODITY_INLINE void prefetch(const void* from, int64_t bytes) {
+  for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(static_cast<const char*>(from) + i);
+}
 
-  // h_{t-1} times the weights, into `products` (series, gates, padded).
-  void multiply_state(int64_t t) {
-    for (int64_t r = 0; r < count; ++r) rows[r] = layer.state(layer.h, layer.h0, first + r, t - 1);
-    for (int g = 0; g < G; g += C)
-      multiply_blocks<4, C>(rows, count, weights, g / C * padded / L, padded / L, products.data() + g * padded,
-                            G * padded, padded, L);
+// The weights of a layer, (gates * hidden, features) and (gates * hidden, hidden), whose rows are `stride` apart.
+template <typename scalar_t>
+struct LayerWeights {
+  const scalar_t* input;
+  int64_t input_stride;
+  const scalar_t* state;
+  int64_t state_stride;
+  const scalar_t* bias;
+};
+
+// The gates of some series at one step.
+template <typename Cell, typename scalar_t, int Bytes>
+struct Gates {
+  static constexpr int G = Cell::kGates, C = kGateGroup<Cell, Bytes>;
+  using Weights = PackedMatrix<scalar_t, C, Bytes>;
+  static constexpr int64_t L = Weights::kLanes;
+  const Layer<scalar_t>& layer;
+  const Weights& weights;
+  int64_t first, count;
+  const int64_t hidden = layer.hidden, padded = round_up(hidden, L);
+  AlignedVector<scalar_t> values = AlignedVector<scalar_t>(count * G * padded);  // (series, gates, padded)
+  std::vector<scalar_t> zeros = std::vector<scalar_t>(layer.features);
+  const scalar_t *inputs[kBlockSeries], *states[kBlockSeries];
+  bool missing[kBlockSeries];
+
+  // A block holds the same units of C gates.
+  static Weights pack(const LayerWeights<scalar_t>& from, int64_t features, int64_t hidden) {
+    const int64_t vectors = round_up(hidden, L) / L;
+    Weights weights(1 + features + hidden, vectors * G / C);
+    const auto fill = [&](int64_t row, int64_t rows, const scalar_t* weight, int64_t stride) {
+      weights.fill(row, rows, 1, [=](int64_t block, int64_t c, int64_t lane) {
+        const int64_t gate = block / vectors * C + c, j = block % vectors * L + lane;
+        return j < hidden ? weight + (gate * hidden + j) * stride : nullptr;
+      });
+    };
+    if (from.bias) fill(0, 1, from.bias, 1);
+    fill(1, features, from.input, from.input_stride);
+    fill(1 + features, hidden, from.state, from.state_stride);
+    return weights;
   }
 
-  void run() {
-    for (int64_t t = 0; t < layer.steps; ++t) {
-      multiply_state(t);
-      for (int64_t r = 0; r < count; ++r) step(first + r, t, products.data() + r * G * padded);
+  COMMODITY_INLINE void compute(int64_t t) {
+    for (int64_t r = 0; r < count; ++r) {
+      const scalar_t* x = layer.input + ((first + r) * layer.steps + t) * layer.features;
+      missing[r] = has_nan(x, layer.features);
+      inputs[r] = missing[r] ? zeros.data() : x;
+      states[r] = layer.state(layer.h, layer.h0, first + r, t - 1);
+    }
+    for (int64_t block = 0; block < weights.blocks; ++block) {
+      int64_t r = 0;
+      for (; r + kTile <= count; r += kTile) multiply<kTile>(r, block);
+      for (; r < count; ++r) multiply<1>(r, block);
     }
   }
 
-  void step(int64_t series, int64_t t, const scalar_t* __restrict recurrent) {
-    const int64_t row = series * layer.steps + t;
-    const scalar_t* __restrict projected = layer.gates + row * G * hidden;
+  template <int R>
+  COMMODITY_INLINE void multiply(int64_t r, int64_t block) {
+    const auto* w = weights.block(block);
+    typename Weights::Vector sum[R][C];
+    for (int i = 0; i < R; ++i)
+      for (int c = 0; c < C; ++c) sum[i][c] = w[c];
+    Weights::template accumulate<R>(sum, inputs + r, layer.features, w + C);
+    Weights::template accumulate<R>(sum, states + r, hidden, w + (1 + layer.features) * C);
+    const int64_t vectors = padded / L, first_gate = block / vectors * C, unit = block % vectors * L;
+    Weights::template store<R>(sum, &values[(r * G + first_gate) * padded + unit], G * padded, padded);
+  }
+};
+
+template <typename Cell, typename scalar_t, int Bytes>
+struct ForwardBlock {
+  static constexpr int G = Cell::kGates;
+  using Gates = commodity::Gates<Cell, scalar_t, Bytes>;
+  const Layer<scalar_t>& layer;
+  Gates gates;
+
+  struct Weights {
+    typename Gates::Weights forward;
+    Weights(const LayerWeights<scalar_t>& from, const Layer<scalar_t>& layer)
+        : forward(Gates::pack(from, layer.features, layer.hidden)) {}
+  };
+
+  ForwardBlock(const Layer<scalar_t>& layer, const Weights& weights, int64_t first, int64_t count)
+      : layer(layer), gates{layer, weights.forward, first, count} {}
+
+  COMMODITY_INLINE void run() {
+    for (int64_t t = 0; t < layer.steps; ++t) {
+      gates.compute(t);
+      for (int64_t r = 0; r < gates.count; ++r) step(r, t);
+    }
+  }
+
+  COMMODITY_INLINE void step(int64_t r, int64_t t) {
+    const int64_t series = gates.first + r, row = series * layer.steps + t, width = layer.hidden;
     const scalar_t* __restrict c_previous = layer.state(layer.c, layer.c0, series, t - 1);
-    scalar_t* __restrict c = layer.c + row * hidden, * __restrict h = layer.h + row * hidden;
-    if (layer.missing[row]) {
-      std::copy_n(c_previous, hidden, c);
-      std::copy_n(layer.state(layer.h, layer.h0, series, t - 1), hidden, h);
+    scalar_t* __restrict c = layer.c + row * width, * __restrict h = layer.h + row * width;
+    if (gates.missing[r]) {
+      std::copy_n(c_previous, width, c);
+      std::copy_n(gates.states[r], width, h);
       return;
     }
-    const int64_t width = hidden, gate_stride = padded;
+    const int64_t stride = gates.padded;
+    const scalar_t* __restrict from = &gates.values[r * G * stride];
     COMMODITY_IVDEP  // otherwise the inlined pointers may alias, which prevents vectorization
     for (int64_t j = 0; j < width; ++j) {
       scalar_t z[G];
-      for (int g = 0; g < G; ++g) z[g] = projected[g * width + j] + recurrent[g * gate_stride + j];
+      for (int g = 0; g < G; ++g) z[g] = from[g * stride + j];
       Cell::step(z, c_previous[j], c[j], h[j]);
     }
   }
+};
+
+template <typename Cell, typename scalar_t, int Bytes>
+struct BackwardBlock {
+  static constexpr int G = Cell::kGates, C = 2;
+  using Gates = commodity::Gates<Cell, scalar_t, Bytes>;
+  using Transposed = PackedMatrix<scalar_t, C, Bytes>;
+  static constexpr int64_t L = Transposed::kLanes;
+
+  struct Weights {
+    typename Gates::Weights forward;
+    Transposed transposed;  // W_hh
+    Weights(const LayerWeights<scalar_t>& from, const Layer<scalar_t>& layer)
+        : forward(Gates::pack(from, layer.features, layer.hidden)),
+          transposed(G * layer.hidden, round_up(layer.hidden, C * L) / (C * L)) {
+      transposed.fill(0, G * layer.hidden, from.state_stride, [&](int64_t block, int64_t c, int64_t lane) {
+        const int64_t j = (block * C + c) * L + lane;
+        return j < layer.hidden ? from.state + j : nullptr;
+      });
+    }
+  };
+
+  const Layer<scalar_t>& layer;
+  const Transposed& weights;
+  Gates gates;
+  const int64_t steps = layer.steps, hidden = layer.hidden, padded = round_up(hidden, C* L);
+  AlignedVector<scalar_t> d_h = AlignedVector<scalar_t>(gates.count * padded), d_h_total = d_h;
+  std::vector<double> d_c = std::vector<double>(gates.count * hidden);  // a sum over time
+  const scalar_t* rows[kBlockSeries];
+
+  BackwardBlock(const Layer<scalar_t>& layer, const Weights& weights, int64_t first, int64_t count)
+      : layer(layer), weights(weights.transposed), gates{layer, weights.forward, first, count} {}
 
   // D_t = grad_t + d_gates_{t+1} W; where row t + 1 is missing, D_t = grad_t + D_{t+1}.
-  void backward() {
-    std::vector<scalar_t> d_h(count * padded_pair), d_h_total(count * hidden);
-    std::vector<double> d_c(count * hidden);  // a sum over time
-    for (int64_t t = layer.steps - 1; t >= 0; --t) {
-      multiply_state(t);
+  COMMODITY_INLINE void run() {
+    const int64_t count = gates.count;
+    for (int64_t t = steps - 1; t >= 0; --t) {
+      gates.compute(t);
+      for (int64_t r = 0; r < count; ++r) step(r, t);
+      for (int64_t block = 0; block < weights.blocks; ++block) {
+        int64_t r = 0;
+        for (; r + kTile <= count; r += kTile) multiply<kTile>(r, block);
+        for (; r < count; ++r) multiply<1>(r, block);
+      }
       for (int64_t r = 0; r < count; ++r)
-        backward(first + r, t, products.data() + r * G * padded, &d_h[r * padded_pair], &d_c[r * hidden],
-                 &d_h_total[r * hidden]);
-      for (int64_t r = 0; r < count; ++r) rows[r] = layer.d_gates + ((first + r) * layer.steps + t) * G * hidden;
-      multiply_blocks<4, 2>(rows, count, weights_transposed, 0, padded_pair / (2 * L), d_h.data(), padded_pair, L,
-                            2 * L);
-      for (int64_t r = 0; r < count; ++r)
-        if (layer.missing[(first + r) * layer.steps + t])
-          std::copy_n(&d_h_total[r * hidden], hidden, &d_h[r * padded_pair]);
+        if (gates.missing[r]) std::copy_n(&d_h_total[r * padded], hidden, &d_h[r * padded]);
     }
     for (int64_t r = 0; r < count; ++r) {
-      std::copy_n(&d_h[r * padded_pair], hidden, layer.d_h0 + (first + r) * hidden);
-      std::copy_n(&d_c[r * hidden], hidden, layer.d_c0 + (first + r) * hidden);
+      std::copy_n(&d_h[r * padded], hidden, layer.d_h0 + (gates.first + r) * hidden);
+      std::copy_n(&d_c[r * hidden], hidden, layer.d_c0 + (gates.first + r) * hidden);
     }
   }
 
-  void backward(int64_t series, int64_t t, const scalar_t* __restrict recurrent, scalar_t* __restrict d_h,
-                double* __restrict d_c, scalar_t* __restrict d_h_total) {
-    const int64_t row = series * layer.steps + t;
-    const scalar_t* __restrict projected = layer.gates + row * G * hidden;
+  template <int R>
+  COMMODITY_INLINE void multiply(int64_t r, int64_t block) {
+    typename Transposed::Vector sum[R][C] = {};
+    Transposed::template accumulate<R>(sum, rows + r, G * hidden, weights.block(block));
+    Transposed::template store<R>(sum, &d_h[r * padded + block * C * L], padded, L);
+  }
+
+  COMMODITY_INLINE void step(int64_t r, int64_t t) {
+    const int64_t series = gates.first + r, row = series * steps + t, width = hidden;
+    const scalar_t* __restrict grad_h = layer.grad_h + row * width, * __restrict grad_c = layer.grad_c + row * width;
+    scalar_t* __restrict total = &d_h_total[r * padded], * __restrict to = layer.d_gates + row * G * width;
+    const scalar_t* __restrict d_h_next = &d_h[r * padded];
+    double* __restrict d_c = &this->d_c[r * width];
+    rows[r] = to;
+    for (int64_t j = 0; j < width; ++j) total[j] = d_h_next[j] + grad_h[j], d_c[j] += grad_c[j];
+    if (gates.missing[r]) return void(std::fill_n(to, G * width, scalar_t(0)));
+    const int64_t stride = gates.padded;
+    const scalar_t* __restrict from = &gates.values[r * G * stride];
     const scalar_t* __restrict c_previous = layer.state(layer.c, layer.c0, series, t - 1);
-    const scalar_t* __restrict c = layer.c + row * hidden, * __restrict grad_h = layer.grad_h + row * hidden;
-    const scalar_t* __restrict grad_c = layer.grad_c + row * hidden;
-    scalar_t* __restrict to = layer.d_gates + row * G * hidden;
-    for (int64_t j = 0; j < hidden; ++j) d_h_total[j] = d_h[j] + grad_h[j], d_c[j] += grad_c[j];
-    if (layer.missing[row]) return void(std::fill_n(to, G * hidden, scalar_t(0)));
-    const int64_t width = hidden, gate_stride = padded;
+    const scalar_t* __restrict c = layer.c + row * width;
+    if (t > 1) {
+      const int64_t bytes = width * sizeof(scalar_t);
+      prefetch(layer.state(layer.c, layer.c0, series, t - 2), bytes);
+      prefetch(layer.state(layer.h, layer.h0, series, t - 2), bytes);
+      prefetch(grad_h - width, bytes), prefetch(grad_c - width, bytes);
+      prefetch(to - G * width, G * bytes);
+    }
     COMMODITY_IVDEP
     for (int64_t j = 0; j < width; ++j) {
       scalar_t z[G], d_z[G];
-      for (int g = 0; g < G; ++g) z[g] = projected[g * width + j] + recurrent[g * gate_stride + j];
-      Cell::backward(z, c_previous[j], c[j], d_h_total[j], d_c[j], d_z, d_c[j]);
+      for (int g = 0; g < G; ++g) z[g] = from[g * stride + j];
+      Cell::backward(z, c_previous[j], c[j], total[j], d_c[j], d_z, d_c[j]);
       for (int g = 0; g < G; ++g) to[g * width + j] = d_z[g];
     }
   }
 };
 
-template <typename Cell>
-COMMODITY_SIMD void run(Block<Cell, float>& block) {
+template <typename Block>
+COMMODITY_SIMD void run(Block& block) {
   block.run();
 }
-template <typename Cell>
-COMMODITY_SIMD void run(Block<Cell, double>& block) {
+template <typename Block>
+COMMODITY_WIDE void run_wide(Block& block) {
   block.run();
 }
-template <typename Cell>
-COMMODITY_SIMD void backward(Block<Cell, float>& block) {
-  block.backward();
-}
-template <typename Cell>
-COMMODITY_SIMD void backward(Block<Cell, double>& block) {
-  block.backward();
+
+// Runs every block of series, in parallel, with the widest vectors of the processor.
+template <template <typename, typename, int> class Block, typename Cell, typename scalar_t>
+void run_blocks(const Layer<scalar_t>& layer, const LayerWeights<scalar_t>& weights, int64_t series) {
+  const auto run_all = [&](auto bytes, auto run) {
+    using Blocks = Block<Cell, scalar_t, bytes.value>;
+    const typename Blocks::Weights packed(weights, layer);
+    const int64_t blocks = (series + kBlockSeries - 1) / kBlockSeries;
+    const int64_t work = kBlockSeries * layer.steps * layer.hidden * Cell::kGates;
+    parallel_for(0, blocks, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, work)), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        Blocks block(layer, packed, i * kBlockSeries, std::min(kBlockSeries, series - i * kBlockSeries));
+        run(block);
+      }
+    });
+  };
+  if (has_wide_vectors())
+    run_all(std::integral_constant<int, 64>(), [](auto& block) { run_wide(block); });
+  else
+    run_all(std::integral_constant<int, 32>(), [](auto& block) { run(block); });
 }
 
-// The weights (gates * hidden, hidden), packed for h W': a block holds the same units of kGateGroup gates.
-template <typename Cell, typename scalar_t>
-PackedMatrix<scalar_t> pack_forward(const scalar_t* weight, int64_t hidden) {
-  const int64_t L = kLanes<scalar_t>, padded = round_up(hidden, L) / L;
-  constexpr int C = kGateGroup<Cell>;
-  return {hidden, padded * Cell::kGates / C, C, [=](int64_t k, int64_t block, int c, int64_t lane) {
-            const int64_t gate = block / padded * C + c, j = block % padded * L + lane;
-            return j < hidden ? weight[(gate * hidden + j) * hidden + k] : scalar_t(0);
-          }};
-}
+// The arguments of a layer, contiguous; the rows of the weights are, which may be columns of one matrix.
+struct LayerTensors {
+  Tensor input, h0, c0, weight_ih, weight_hh;
+  std::optional<Tensor> bias;
+  int64_t hidden, series;
 
-// The weights, packed for d_gates W.
-template <typename scalar_t>
-PackedMatrix<scalar_t> pack_backward(const scalar_t* weight, int64_t hidden, int gates) {
-  const int64_t L = kLanes<scalar_t>;
-  return {gates * hidden, round_up(hidden, 2 * L) / (2 * L), 2,
-          [=](int64_t k, int64_t block, int vector, int64_t lane) {
-            const int64_t j = (2 * block + vector) * L + lane;
-            return j < hidden ? weight[k * hidden + j] : scalar_t(0);
-          }};
-}
+  LayerTensors(const Tensor& input, const Tensor& h0, const Tensor& c0, const Tensor& weight_ih,
+               const Tensor& weight_hh, const std::optional<Tensor>& bias)
+      : input(as_contiguous(input)),
+        h0(as_contiguous(h0)),
+        c0(as_contiguous(c0)),
+        weight_ih(with_contiguous_rows(weight_ih)),
+        weight_hh(with_contiguous_rows(weight_hh)),
+        bias(bias ? std::optional(as_contiguous(*bias)) : std::nullopt),
+        hidden(h0.size(-1)),
+        series(h0.numel() / std::max<int64_t>(1, hidden)) {}
 
-template <typename Cell>
-void check_layer(const char* name, const Tensor& gates, const Tensor& missing, const Tensor& weight, const Tensor& h0,
-                 const Tensor& c0) {
-  const int64_t hidden = h0.size(-1), rows = gates.size(-2), series = h0.numel() / std::max<int64_t>(1, hidden);
-  STD_TORCH_CHECK(gates.size(-1) == Cell::kGates * hidden && gates.numel() == series * rows * Cell::kGates * hidden &&
-                      missing.numel() == series * rows && weight.numel() == Cell::kGates * hidden * hidden &&
-                      c0.numel() == h0.numel(),
-                  name, ": gates (..., T, gates * H), missing (..., T), weight (gates * H, H), h0 and c0 (..., H)");
-  const auto dtype = gates.scalar_type();
-  STD_TORCH_CHECK(missing.scalar_type() == torch::headeronly::ScalarType::Bool && weight.scalar_type() == dtype &&
-                      h0.scalar_type() == dtype && c0.scalar_type() == dtype,
-                  name, ": missing must be bool, all other tensors must have one dtype");
-}
-
-// Calls body(block) for every block of series, in parallel.
-template <typename Cell, typename scalar_t, typename Body>
-void for_each_block_of_series(const Layer<scalar_t>& layer, int64_t series, const scalar_t* weight, bool with_backward,
-                              const Body& body) {
-  const auto weights = pack_forward<Cell>(weight, layer.hidden);
-  const auto weights_transposed = pack_backward(weight, with_backward ? layer.hidden : 0, Cell::kGates);
-  const int64_t blocks = (series + kBlockSeries - 1) / kBlockSeries,
-                work = kBlockSeries * layer.steps * layer.hidden * Cell::kGates;
-  parallel_for(0, blocks, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, work)), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      Block<Cell, scalar_t> block{layer, weights, weights_transposed, i * kBlockSeries,
-                                  std::min(kBlockSeries, series - i * kBlockSeries)};
-      body(block);
-    }
-  });
-}
-
-// Calls body(scalar_t(0)); the dispatch macro accepts no commas.
-template <typename Body>
-void dispatch(const Tensor& x, const Body& body) {
-  THO_DISPATCH_V2(x.scalar_type(), "recurrence", AT_WRAP([&] { body(scalar_t(0)); }), AT_EXPAND(AT_FLOATING_TYPES));
-}
+  template <typename scalar_t>
+  Layer<scalar_t> layer(const Tensor& h, const Tensor& c) const {
+    return {input.size(-2),
+            input.size(-1),
+            hidden,
+            input.const_data_ptr<scalar_t>(),
+            h0.const_data_ptr<scalar_t>(),
+            c0.const_data_ptr<scalar_t>(),
+            static_cast<scalar_t*>(h.data_ptr()),
+            static_cast<scalar_t*>(c.data_ptr())};
+  }
+  template <typename scalar_t>
+  LayerWeights<scalar_t> weights() const {
+    return {weight_ih.const_data_ptr<scalar_t>(), weight_ih.stride(0), weight_hh.const_data_ptr<scalar_t>(),
+            weight_hh.stride(0), bias ? bias->const_data_ptr<scalar_t>() : nullptr};
+  }
+};
 
 template <typename Cell>
-std::tuple<Tensor, Tensor> run_layer(const char* name, const Tensor& gates_, const Tensor& missing_,
-                                     const Tensor& weight_, const Tensor& h0_, const Tensor& c0_) {
-  check_layer<Cell>(name, gates_, missing_, weight_, h0_, c0_);
-  const Tensor gates = contiguous(gates_), missing = contiguous(missing_), weight = contiguous(weight_);
-  const Tensor h0 = contiguous(h0_), c0 = contiguous(c0_);
-  const int64_t hidden = h0.size(-1), series = h0.numel() / std::max<int64_t>(1, hidden);
-  std::vector<int64_t> sizes(gates.sizes().begin(), gates.sizes().end());
-  sizes.back() = hidden;
-  Tensor h = new_empty(gates, sizes), c = new_empty(gates, sizes);
-  dispatch(gates, [&](auto zero) {
-    using scalar_t = decltype(zero);
-    Layer<scalar_t> layer;
-    layer.steps = gates.size(-2), layer.hidden = hidden;
-    layer.gates = gates.const_data_ptr<scalar_t>(), layer.missing = missing.const_data_ptr<bool>();
-    layer.h0 = h0.const_data_ptr<scalar_t>(), layer.c0 = c0.const_data_ptr<scalar_t>();
-    layer.h = h.mutable_data_ptr<scalar_t>(), layer.c = c.mutable_data_ptr<scalar_t>();
-    for_each_block_of_series<Cell>(layer, series, weight.const_data_ptr<scalar_t>(), false,
-                                   [](auto& block) { run(block); });
+std::tuple<Tensor, Tensor> run_layer(const char* name, const Tensor& input, const Tensor& h0, const Tensor& c0,
+                                     const Tensor& weight_ih, const Tensor& weight_hh,
+                                     const std::optional<Tensor>& bias) {
+  check_layer<Cell>(name, input, h0, c0, weight_ih, weight_hh, bias);
+  const LayerTensors tensors(input, h0, c0, weight_ih, weight_hh, bias);
+  std::vector<int64_t> sizes(input.sizes().begin(), input.sizes().end());
+  sizes.back() = tensors.hidden;
+  Tensor h = new_empty(input, sizes), c = new_empty(input, sizes);
+  dispatch(name, input, [&]<typename scalar_t>() {
+    run_blocks<ForwardBlock, Cell>(tensors.template layer<scalar_t>(h, c), tensors.template weights<scalar_t>(),
+                                   tensors.series);
   });
   return {h, c};
 }
 
 template <typename Cell>
 std::tuple<Tensor, Tensor, Tensor> run_layer_backward(const char* name, const Tensor& grad_h_, const Tensor& grad_c_,
-                                                      const Tensor& gates_, const Tensor& missing_,
-                                                      const Tensor& weight_, const Tensor& h0_, const Tensor& c0_,
-                                                      const Tensor& h_, const Tensor& c_) {
-  check_layer<Cell>(name, gates_, missing_, weight_, h0_, c0_);
-  for (const Tensor* x : {&grad_h_, &grad_c_, &h_}) check_same(name, *x, c_);
-  STD_TORCH_CHECK(c_.numel() * Cell::kGates == gates_.numel() && c_.scalar_type() == gates_.scalar_type(), name,
-                  ": h, c and their gradients must be (..., T, H), of the dtype of gates");
-  const Tensor gates = contiguous(gates_), missing = contiguous(missing_), weight = contiguous(weight_);
-  const Tensor h0 = contiguous(h0_), c0 = contiguous(c0_), h = contiguous(h_), c = contiguous(c_);
-  const Tensor grad_h = contiguous(grad_h_), grad_c = contiguous(grad_c_);
-  const int64_t hidden = h0.size(-1), series = h0.numel() / std::max<int64_t>(1, hidden);
-  Tensor d_gates = new_empty(gates, gates.sizes()), d_h0 = new_empty(h0, h0.sizes()), d_c0 = new_empty(c0, c0.sizes());
-  dispatch(gates, [&](auto zero) {
-    using scalar_t = decltype(zero);
-    Layer<scalar_t> layer;
-    layer.steps = gates.size(-2), layer.hidden = hidden;
-    layer.gates = gates.const_data_ptr<scalar_t>(), layer.missing = missing.const_data_ptr<bool>();
-    layer.h0 = h0.const_data_ptr<scalar_t>(), layer.c0 = c0.const_data_ptr<scalar_t>();
-    layer.h = const_cast<scalar_t*>(h.const_data_ptr<scalar_t>());  // read only
-    layer.c = const_cast<scalar_t*>(c.const_data_ptr<scalar_t>());
+                                                      const Tensor& input, const Tensor& h0, const Tensor& c0,
+                                                      const Tensor& weight_ih, const Tensor& weight_hh,
+                                                      const std::optional<Tensor>& bias, const Tensor& h_,
+                                                      const Tensor& c_) {
+  check_layer<Cell>(name, input, h0, c0, weight_ih, weight_hh, bias);
+  check_states(name, input, h0, {grad_h_, grad_c_, h_, c_});
+  const LayerTensors tensors(input, h0, c0, weight_ih, weight_hh, bias);
+  const Tensor grad_h = as_contiguous(grad_h_), grad_c = as_contiguous(grad_c_), h = as_contiguous(h_),
+               c = as_contiguous(c_);
+  std::vector<int64_t> sizes(h.sizes().begin(), h.sizes().end());
+  sizes.back() *= Cell::kGates;
+  Tensor d_gates = new_empty(h, sizes), d_h0 = new_empty(h0, h0.sizes()), d_c0 = new_empty(c0, c0.sizes());
+  dispatch(name, input, [&]<typename scalar_t>() {
+    Layer<scalar_t> layer = tensors.template layer<scalar_t>(h, c);
     layer.grad_h = grad_h.const_data_ptr<scalar_t>(), layer.grad_c = grad_c.const_data_ptr<scalar_t>();
     layer.d_gates = d_gates.mutable_data_ptr<scalar_t>();
     layer.d_h0 = d_h0.mutable_data_ptr<scalar_t>(), layer.d_c0 = d_c0.mutable_data_ptr<scalar_t>();
-    for_each_block_of_series<Cell>(layer, series, weight.const_data_ptr<scalar_t>(), true,
-                                   [](auto& block) { backward(block); });
+    run_blocks<BackwardBlock, Cell>(layer, tensors.template weights<scalar_t>(), tensors.series);
   });
   return {d_gates, d_h0, d_c0};
 }
 
+}  // namespace on_cpu
 }  // namespace commodity
+#endif

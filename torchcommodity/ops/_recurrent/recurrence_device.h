@@ -1,12 +1,13 @@
-// A recurrent layer over a sequence, forward and backward, for CUDA. As in recurrence.h the input has already been
-// projected onto the gates. Every step is one ATen product with the weights and one kernel for the cell.
+// A recurrent layer over a sequence, forward and backward, on a GPU. One product projects the input onto the gates.
+// Every step is one ATen product with the weights and one kernel for the cell.
 #pragma once
+#if defined(COMMODITY_GPU)
 #include "aten.h"
-#include "cells.h"
-#include "device.h"
+#include "checks.h"
+#include "rows.h"
 
 namespace commodity {
-namespace {  // each kernel file compiles its own
+inline namespace on_gpu {
 
 using torch::stable::select;
 using torch::stable::transpose;
@@ -103,31 +104,20 @@ struct PreviousStates {
   }
 };
 
-template <typename Cell>
-void check_layer(const char* name, const Tensor& gates, const Tensor& missing, const Tensor& weight, const Tensor& h0,
-                 const Tensor& c0) {
-  const int64_t hidden = h0.size(-1), rows = gates.size(-2), series = h0.numel() / std::max<int64_t>(1, hidden);
-  STD_TORCH_CHECK(gates.size(-1) == Cell::kGates * hidden && gates.numel() == series * rows * Cell::kGates * hidden &&
-                      missing.numel() == series * rows && weight.numel() == Cell::kGates * hidden * hidden &&
-                      c0.numel() == h0.numel(),
-                  name, ": gates (..., T, gates * H), missing (..., T), weight (gates * H, H), h0 and c0 (..., H)");
-  const auto dtype = gates.scalar_type();
-  STD_TORCH_CHECK(missing.scalar_type() == torch::headeronly::ScalarType::Bool && weight.scalar_type() == dtype &&
-                      h0.scalar_type() == dtype && c0.scalar_type() == dtype,
-                  name, ": missing must be bool, all other tensors must have one dtype");
-}
-
+// The arguments of a layer, and the projection of its input onto the gates.
 struct LayerTensors {
-  Tensor gates, missing, weight, h0, c0;
+  Tensor input, h0, c0, weight_hh, missing, gates;
   int64_t steps, hidden, series;
 
-  LayerTensors(const Tensor& gates, const Tensor& missing, const Tensor& weight, const Tensor& h0, const Tensor& c0)
-      : gates(contiguous(gates)),
-        missing(contiguous(missing)),
-        weight(contiguous(weight)),
-        h0(contiguous(h0)),
-        c0(contiguous(c0)),
-        steps(gates.size(-2)),
+  LayerTensors(const Tensor& input_, const Tensor& h0, const Tensor& c0, const Tensor& weight_ih,
+               const Tensor& weight_hh, const std::optional<Tensor>& bias)
+      : input(as_contiguous(input_)),
+        h0(as_contiguous(h0)),
+        c0(as_contiguous(c0)),
+        weight_hh(weight_hh),
+        missing(find_missing(input)),
+        gates(call_aten("aten::linear", input, weight_ih, bias)),
+        steps(input.size(-2)),
         hidden(h0.size(-1)),
         series(h0.numel() / std::max<int64_t>(1, hidden)) {}
 
@@ -145,17 +135,18 @@ struct LayerTensors {
 };
 
 template <typename Cell>
-std::tuple<Tensor, Tensor> run_layer(const char* name, const Tensor& gates, const Tensor& missing, const Tensor& weight,
-                                     const Tensor& h0, const Tensor& c0) {
-  check_layer<Cell>(name, gates, missing, weight, h0, c0);
-  const LayerTensors tensors(gates, missing, weight, h0, c0);
-  std::vector<int64_t> sizes(gates.sizes().begin(), gates.sizes().end());
+std::tuple<Tensor, Tensor> run_layer(const char* name, const Tensor& input, const Tensor& h0, const Tensor& c0,
+                                     const Tensor& weight_ih, const Tensor& weight_hh,
+                                     const std::optional<Tensor>& bias) {
+  check_layer<Cell>(name, input, h0, c0, weight_ih, weight_hh, bias);
+  const LayerTensors tensors(input, h0, c0, weight_ih, weight_hh, bias);
+  std::vector<int64_t> sizes(input.sizes().begin(), input.sizes().end());
   sizes.back() = tensors.hidden;
-  Tensor h = new_empty(gates, sizes), c = new_empty(gates, sizes);
+  Tensor h = new_empty(input, sizes), c = new_empty(input, sizes);
   const Tensor rows = view(h, {tensors.series, tensors.steps, tensors.hidden}),
-               weights = transpose(tensors.weight, 0, 1);
+               weights = transpose(tensors.weight_hh, 0, 1);
   const Tensor initial = view(tensors.h0, {tensors.series, tensors.hidden});
-  dispatch(name, gates, [&]<typename scalar_t>() {
+  dispatch(name, input, [&]<typename scalar_t>() {
     const auto layer = tensors.template pointers<scalar_t>(h, c);
     for (int64_t t = 0; t < tensors.steps && h.numel(); ++t) {
       const Tensor recurrent = call_aten("aten::mm", t ? select(rows, 1, t - 1) : initial, weights);
@@ -169,23 +160,26 @@ std::tuple<Tensor, Tensor> run_layer(const char* name, const Tensor& gates, cons
 
 template <typename Cell>
 std::tuple<Tensor, Tensor, Tensor> run_layer_backward(const char* name, const Tensor& grad_h_, const Tensor& grad_c_,
-                                                      const Tensor& gates, const Tensor& missing, const Tensor& weight,
-                                                      const Tensor& h0, const Tensor& c0, const Tensor& h_,
+                                                      const Tensor& input, const Tensor& h0, const Tensor& c0,
+                                                      const Tensor& weight_ih, const Tensor& weight_hh,
+                                                      const std::optional<Tensor>& bias, const Tensor& h_,
                                                       const Tensor& c_) {
-  check_layer<Cell>(name, gates, missing, weight, h0, c0);
-  for (const Tensor* x : {&grad_h_, &grad_c_, &h_}) check_same(name, *x, c_);
-  const LayerTensors tensors(gates, missing, weight, h0, c0);
+  check_layer<Cell>(name, input, h0, c0, weight_ih, weight_hh, bias);
+  check_states(name, input, h0, {grad_h_, grad_c_, h_, c_});
+  const LayerTensors tensors(input, h0, c0, weight_ih, weight_hh, bias);
   const int64_t width = Cell::kGates * tensors.hidden, state_size = tensors.series * tensors.hidden;
-  const Tensor h = contiguous(h_), c = contiguous(c_), grad_h = contiguous(grad_h_), grad_c = contiguous(grad_c_);
-  Tensor d_gates = new_empty(gates, gates.sizes()), d_h0 = new_empty(h0, h0.sizes()), d_c0 = new_empty(c0, c0.sizes());
+  const Tensor h = as_contiguous(h_), c = as_contiguous(c_), grad_h = as_contiguous(grad_h_),
+               grad_c = as_contiguous(grad_c_);
+  Tensor d_gates = new_empty(tensors.gates, tensors.gates.sizes()), d_h0 = new_empty(h0, h0.sizes()),
+         d_c0 = new_empty(c0, c0.sizes());
   const Tensor h_previous = new_empty(h, {tensors.series * tensors.steps, tensors.hidden}),
                d_h_total = scratch(h, state_size);
   const Tensor d_c = scratch(h, state_size);
   const Tensor rows = view(d_gates, {tensors.series, tensors.steps, width});
-  dispatch(name, gates, [&]<typename scalar_t>() {
+  dispatch(name, input, [&]<typename scalar_t>() {
     const auto layer = tensors.template pointers<scalar_t>(h, c);
     launch(h, h.numel(), PreviousStates<scalar_t>{layer, data_ptr<scalar_t>(h_previous)});
-    const Tensor recurrent = call_aten("aten::mm", h_previous, transpose(tensors.weight, 0, 1));
+    const Tensor recurrent = call_aten("aten::mm", h_previous, transpose(tensors.weight_hh, 0, 1));
     std::optional<Tensor> d_h_recurrent;
     BackwardStep<Cell, scalar_t> step{layer,
                                       grad_h.const_data_ptr<scalar_t>(),
@@ -198,7 +192,7 @@ std::tuple<Tensor, Tensor, Tensor> run_layer_backward(const char* name, const Te
                                       0};
     for (step.t = tensors.steps - 1; step.t >= 0; --step.t) {
       launch(h, state_size, step);
-      d_h_recurrent = call_aten("aten::mm", select(rows, 1, step.t), tensors.weight);
+      d_h_recurrent = call_aten("aten::mm", select(rows, 1, step.t), tensors.weight_hh);
       step.d_h_recurrent = d_h_recurrent->template const_data_ptr<scalar_t>();
     }
     launch(h, state_size,
@@ -208,5 +202,6 @@ std::tuple<Tensor, Tensor, Tensor> run_layer_backward(const char* name, const Te
   return {d_gates, d_h0, d_c0};
 }
 
-}  // namespace
+}  // namespace on_gpu
 }  // namespace commodity
+#endif

@@ -7,13 +7,14 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from torch_opkit import HALF_DTYPES, Cases, Op, Sample, vjp
+from torch_opkit import Cases, Op, Sample, vjp
 from torch_opkit.arguments import raise_invalid
 from torchcommodity.ops._scan.linear_recurrence import operator as recur
 from torchcommodity.ops._scan.linear_recurrence_backward import next_rows
 from torchcommodity.ops._scan.scan import Tensors, scan
 
 CellState = tuple[Tensor, Tensor]  # h and c, (..., H) each
+Argument = tuple[str, Tensor | None, tuple[Any, ...]]  # name, value, shape that it must have
 CellStep = Callable[[Tensor, Tensor], CellState]  # gates, c -> next h and c
 CellStepBackward = Callable[..., tuple[Tensor, Tensor]]  # gates, previous c, c, d_h, d_c -> d_gates, previous d_c
 
@@ -28,41 +29,40 @@ def check_state(operator: str, input: Any, hx: Any) -> CellState:
     return h, c
 
 
-def check_tensors(operator: str, tensors: dict[str, Tensor | None], shapes: dict[str, tuple[Any, ...]]) -> None:
+def check_tensors(operator: str, *arguments: Argument) -> None:
     """Check dtypes, shapes and devices. Under autocast the dtypes may differ."""
-    present = {name: x for name, x in tensors.items() if x is not None}
-    first = next(iter(present.values()))
-    for name, x in present.items():
+    first = arguments[0][1]
+    assert first is not None
+    dtype, device, mixed = first.dtype, first.device, _autocast(first)
+    for name, x, shape in arguments:
+        if x is None:
+            continue
         if not isinstance(x, Tensor):
             raise_invalid(operator, f"{name} must be a Tensor", TypeError, **{name: type(x).__name__})
         if not x.dtype.is_floating_point:
             raise_invalid(operator, f"{name} must be floating-point", TypeError, dtype=x.dtype, **{name: x})
-        if name in shapes and x.shape != shapes[name]:
-            raise_invalid(operator, f"{name} must be {tuple(map(int, shapes[name]))}", **present)
-        if (x.dtype is not first.dtype and not _autocast(first)) or x.device != first.device:
-            kinds = {f"{name}_is": f"{x.dtype} on {x.device}" for name, x in present.items()}
+        if x.shape != shape:
+            present = {name: x for name, x, _ in arguments if x is not None}
+            raise_invalid(operator, f"{name} must be {tuple(map(int, shape))}", **present)
+        if (x.dtype is not dtype and not mixed) or x.device != device:
+            kinds = {f"{name}_is": f"{x.dtype} on {x.device}" for name, x, _ in arguments if x is not None}
             raise_invalid(operator, "all tensors must have one dtype and one device", TypeError, **kinds)
 
 
-def run_in_float32(compute: Callable[..., CellState], *tensors: Tensor | None) -> CellState:
-    """compute(*tensors) without autocast; half precision is computed in float32 and converted back."""
+def run_layer(operator: Op, *tensors: Tensor | None) -> CellState:
+    """The first two outputs, without autocast: it would compute products in half precision."""
     first = tensors[0]
     assert first is not None
     if _autocast(first):
         with torch.autocast(first.device.type, enabled=False):
-            return compute(*_to_float32(tensors))
-    if first.dtype not in HALF_DTYPES:
-        return compute(*tensors)
-    h, c = compute(*_to_float32(tensors))
-    return h.to(first.dtype), c.to(first.dtype)
-
-
-def _to_float32(tensors: tuple[Tensor | None, ...]) -> list[Tensor | None]:
-    return [None if x is None else x.float() for x in tensors]
+            h, c, *_ = operator(*[None if x is None else x.float() for x in tensors])
+    else:
+        h, c, *_ = operator(*tensors)
+    return h, c
 
 
 def _autocast(x: Tensor) -> bool:
-    return not x.is_meta and torch.is_autocast_enabled(x.device.type)
+    return not x.is_meta and torch.is_autocast_enabled("cpu" if x.is_cpu else x.device.type)  # the name takes time
 
 
 def without_missing(input: Tensor) -> tuple[Tensor, Tensor]:
@@ -70,10 +70,11 @@ def without_missing(input: Tensor) -> tuple[Tensor, Tensor]:
     missing = input.detach().amax(-1).isnan()  # three times as fast as isnan().any(-1)
     if input.requires_grad:  # the backward pass of nan_to_num is slow
         return input.masked_fill(missing.unsqueeze(-1), 0), missing
-    return _nan_to_zero(input), missing
+    return nan_to_zero(input), missing
 
 
-def _nan_to_zero(x: Tensor) -> Tensor:
+def nan_to_zero(x: Tensor) -> Tensor:
+    """For products with the gradients of gates, which are zero in missing rows: zero times NaN is NaN."""
     return x.nan_to_num(0.0, posinf=torch.inf, neginf=-torch.inf)
 
 
@@ -83,25 +84,9 @@ def mask_nan_states(h: Tensor, *gradients: Tensor) -> tuple[Tensor, Tensor]:
     return torch.cat(d_z, -1), d_c
 
 
-def run_layer(operator: Op, input: Tensor, *others: Tensor | None) -> CellState:  # (..., T, H) each
-    """h and c after every row: project all rows onto the gates in one product, then run the operator.
-
-    `others` are h0, c0, weight_ih, weight_hh and bias.
-    """
-
-    def compute(
-        input: Tensor, h0: Tensor, c0: Tensor, weight_ih: Tensor, weight_hh: Tensor, bias: Tensor | None
-    ) -> CellState:
-        filled, missing = without_missing(input)
-        h, c = operator(F.linear(filled, weight_ih, bias), missing, weight_hh, h0, c0)
-        return h, c
-
-    return run_in_float32(compute, input, *others)
-
-
 def with_last_state(h: Tensor, c: Tensor, hx: CellState) -> tuple[Tensor, CellState]:
     """The output, and the state after the last row, which is the initial one if T = 0."""
-    return h, ((h[..., -1, :], c[..., -1, :]) if h.shape[-2] else (hx[0].clone(), hx[1].clone()))
+    return h, ((h.select(-2, -1), c.select(-2, -1)) if h.shape[-2] else (hx[0].clone(), hx[1].clone()))
 
 
 def make_operator(
@@ -111,44 +96,54 @@ def make_operator(
 
     The backward operator takes h and c to avoid recomputing them; they are functions of its other arguments.
     """
-    backward = _backward_operator(
-        name, step, step_backward, lambda *x: operator(*x), lambda: _backward_cases(operator, backward, gates)
-    )
-    operator = _forward_operator(name, step, backward, cases)
-    return operator
 
+    def reference(
+        input: Tensor,  # (..., T, F)
+        h0: Tensor,  # (..., H)
+        c0: Tensor,  # (..., H)
+        weight_ih: Tensor,  # (gates * H, F)
+        weight_hh: Tensor,  # (gates * H, H)
+        bias: Tensor | None,  # (gates * H,)
+    ) -> CellState:
+        filled, missing = without_missing(input)
+        return _run(step, F.linear(filled, weight_ih, bias), missing, weight_hh, h0, c0)
 
-def _forward_operator(name: str, step: CellStep, backward_operator: Op, cases: Callable[[], Cases]) -> Op:
-    def reference(gates: Tensor, missing: Tensor, weight: Tensor, h0: Tensor, c0: Tensor) -> CellState:
-        return _run(step, gates, missing, weight, h0, c0)
+    def decomposition(
+        input: Tensor, h0: Tensor, c0: Tensor, weight_ih: Tensor, weight_hh: Tensor, bias: Tensor | None
+    ) -> CellState:
+        filled, missing = without_missing(input)
+        return _scan(step, F.linear(filled, weight_ih, bias), missing, weight_hh, h0, c0)
 
-    def fake(gates: Tensor, h0: Tensor) -> CellState:
-        shape = (*gates.shape[:-1], h0.shape[-1])
-        return gates.new_empty(shape), gates.new_empty(shape)
+    def fake(input: Tensor, h0: Tensor) -> CellState:
+        shape = (*input.shape[:-1], h0.shape[-1])
+        return input.new_empty(shape), input.new_empty(shape)
 
     def backward(
         *grads: Tensor,
-        gates: Tensor,
-        missing: Tensor,
-        weight: Tensor,
+        input: Tensor,
         h0: Tensor,
         c0: Tensor,
+        weight_ih: Tensor,
+        weight_hh: Tensor,
+        bias: Tensor | None,
         output: CellState,
         needs_input_grad: tuple[bool, ...],
     ) -> tuple[Tensor | None, ...]:
-        # D_t = dL/dh_t = grad_t + W' d_gates_{t+1} in reverse time; d_gates_t from D_t and the gradient of c_t
-        # dW = sum_t d_gates_t h_{t-1}'
-        d_gates, d_h0, d_c0 = backward_operator(*grads, gates, missing, weight, h0, c0, *output)
-        d_weight = None
-        if needs_input_grad[2]:
-            h_previous = _nan_to_zero(_rows_before(output[0], h0))
-            d_weight = d_gates.flatten(0, -2).mT @ h_previous.flatten(0, -2)
-        return d_gates, None, d_weight, d_h0, d_c0
+        # with dz_t = d_gates_t: dx = dz W_ih, dW_ih = sum_t dz_t x_t', dW_hh = sum_t dz_t h_{t-1}', db = sum_t dz_t
+        d_gates, d_h0, d_c0 = backward_operator(*grads, input, h0, c0, weight_ih, weight_hh, bias, *output)
+        needs_input, _, _, needs_ih, needs_hh, needs_bias = needs_input_grad
+        rows, d_ih, d_hh = d_gates.flatten(0, -2), None, None
+        if needs_ih or needs_hh:  # as one product, which is faster than one of a few features
+            joined = torch.cat([input, _rows_before(output[0], h0)], -1).flatten(0, -2)
+            d_ih, d_hh = (rows.mT @ nan_to_zero(joined)).tensor_split([input.shape[-1]], -1)
+        d_input = d_gates @ weight_ih if needs_input else None
+        return d_input, d_h0, d_c0, d_ih, d_hh, rows.sum(0) if needs_bias else None
 
-    def decomposition(gates: Tensor, missing: Tensor, weight: Tensor, h0: Tensor, c0: Tensor) -> CellState:
-        return _scan(step, gates, missing, weight, h0, c0)
+    def backward_cases() -> Cases:
+        return _backward_cases(operator, backward_operator, gates)
 
-    return Op(
+    backward_operator: Op = _make_backward_operator(name, step, step_backward, lambda *x: operator(*x), backward_cases)
+    operator: Op = Op(
         f"commodity::{name}",
         reference=reference,
         fake=fake,
@@ -158,9 +153,10 @@ def _forward_operator(name: str, step: CellStep, backward_operator: Op, cases: C
         cases=cases,
         vmap="loop",
     )
+    return operator
 
 
-def _backward_operator(
+def _make_backward_operator(
     name: str,
     step: CellStep,
     step_backward: CellStepBackward,
@@ -168,22 +164,34 @@ def _backward_operator(
     cases: Callable[[], Cases],
 ) -> Op:
     def reference(
-        grad_h: Tensor,
+        grad_h: Tensor,  # (..., T, H), as grad_c, h and c
         grad_c: Tensor,
-        gates: Tensor,
-        missing: Tensor,
-        weight: Tensor,
+        input: Tensor,
         h0: Tensor,
         c0: Tensor,
+        weight_ih: Tensor,
+        weight_hh: Tensor,
+        bias: Tensor | None,
         h: Tensor,
         c: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        return _run_backward(step, step_backward, grad_h, grad_c, gates, missing, weight, h0, c0)
+        # D_t = dL/dh_t = grad_t + W_hh' d_gates_{t+1} in reverse time; d_gates_t from D_t and the gradient of c_t
+        filled, missing = without_missing(input)
+        gates = F.linear(filled, weight_ih, bias) + F.linear(nan_to_zero(_rows_before(h, h0)), weight_hh)
+        rows, d_h, d_c = [], torch.zeros_like(h0), torch.zeros_like(c0)
+        for t in reversed(range(gates.shape[-2])):
+            c_previous = c[..., t - 1, :] if t else c0
+            d_h, d_c, is_missing = d_h + grad_h[..., t, :], d_c + grad_c[..., t, :], missing[..., t, None]
+            d_z, d_c_previous = step_backward(gates[..., t, :], c_previous, c[..., t, :], d_h, d_c)
+            rows.append(d_z.masked_fill(is_missing, 0))
+            d_h, d_c = torch.where(is_missing, d_h, rows[-1] @ weight_hh), torch.where(is_missing, d_c, d_c_previous)
+        return (torch.stack(rows[::-1], -2) if rows else torch.empty_like(gates)), d_h, d_c
 
-    def fake(gates: Tensor, h0: Tensor, c0: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        return gates.new_empty(gates.shape), h0.new_empty(h0.shape), c0.new_empty(c0.shape)
+    def fake(h: Tensor, h0: Tensor, c0: Tensor, weight_hh: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        d_gates = h.new_empty((*h.shape[:-1], weight_hh.shape[0]))
+        return d_gates, h0.new_empty(h0.shape), c0.new_empty(c0.shape)
 
-    def run_backward(*tensors: Tensor) -> tuple[Tensor, ...]:
+    def run_backward(*tensors: Tensor | None) -> tuple[Tensor, ...]:
         gradients: tuple[Tensor, ...] = operator(*tensors)
         return gradients
 
@@ -191,19 +199,22 @@ def _backward_operator(
         *tangents: Tensor,
         grad_h: Tensor,
         grad_c: Tensor,
-        gates: Tensor,
-        missing: Tensor,
-        weight: Tensor,
+        input: Tensor,
         h0: Tensor,
         c0: Tensor,
+        weight_ih: Tensor,
+        weight_hh: Tensor,
+        bias: Tensor | None,
     ) -> tuple[Tensor | None, ...]:
         # Along the incoming tangents the states change by (h', c') and the loss by R = sum of grad (h', c'). Those are
         # the gradients of `grad`; the others are the gradients of R. The adjoints of h' and c' are those of h and c, so
         # that dR = d sum <step_backward(adjoints), (z', c'_{t-1})> over rows; what it gives to h and c goes back as in
         # the backward pass.
-        h, c = forward(gates, missing, weight, h0, c0)
+        layer = input, h0, c0, weight_ih, weight_hh, bias
+        h, c = forward(*layer)
+        filled, missing = without_missing(input)
         h_before, c_before = _rows_before(h, h0), _rows_before(c, c0)
-        z, present = gates + F.linear(h_before, weight), ~missing.unsqueeze(-1)
+        z, present = F.linear(filled, weight_ih, bias) + F.linear(h_before, weight_hh), ~missing.unsqueeze(-1)
 
         def row_gradient(z: Tensor, c_before: Tensor, d_h: Tensor, d_c: Tensor) -> tuple[Tensor, Tensor]:
             return step_backward(z, c_before, step(z, c_before)[1], d_h, d_c)
@@ -212,12 +223,13 @@ def _backward_operator(
         slopes = row_gradient(z, c_before, one, zero), row_gradient(z, c_before, zero, one)  # of h and of c
         by_z = torch.stack([x.where(present, 0) for x, _ in slopes], -2).unflatten(-1, (-1, h.shape[-1]))
         by_c = torch.stack([x.where(present, i) for i, (_, x) in enumerate(slopes)], -2)
-        h_tangent, c_tangent = _tangents(by_z, by_c, missing, weight, *tangents)
-        z_tangent = tangents[0] + F.linear(_rows_before(h_tangent, tangents[1]), weight)
+        h_tangent, c_tangent = _tangents(by_z, by_c, missing, weight_hh, *tangents)
+        h_tangent_before = _rows_before(h_tangent, tangents[1])
+        z_tangent = tangents[0] + F.linear(h_tangent_before, weight_hh)
 
-        d_gates = run_backward(grad_h, grad_c, gates, missing, weight, h0, c0, h, c)[0]
+        d_gates = run_backward(grad_h, grad_c, *layer, h, c)[0]
         grad_h, grad_c = (x.where(~h.isnan(), 0) for x in (grad_h, grad_c))
-        d_h = _recur_back((~present).to(h).expand(h.shape), grad_h + next_rows(d_gates @ weight))
+        d_h = _recur_back((~present).to(h).expand(h.shape), grad_h + next_rows(d_gates @ weight_hh))
         d_c = _recur_back(by_c[..., 1, :], grad_c + next_rows(by_c[..., 0, :] * d_h))
 
         def tangent_product(z: Tensor, c_before: Tensor) -> Tensor:
@@ -225,14 +237,15 @@ def _backward_operator(
             return (d_z * z_tangent).sum(-1) + (d_c_before * _rows_before(c_tangent, tangents[2])).sum(-1)
 
         d_z, d_c_before = vjp(tangent_product, (z, c_before), (~missing).to(h))
-        d_h_before = d_z @ weight
-        d_states = next_rows(d_h_before), next_rows(d_c_before)
-        d_gates_next, d_h0, d_c0 = run_backward(*d_states, gates, missing, weight, h0, c0, h, c)
-        pairs = (d_z + d_gates_next, h_before), (d_gates, _rows_before(h_tangent, tangents[1]))
-        d_weight, through_tangent = (x.flatten(0, -2).mT @ y.flatten(0, -2) for x, y in pairs)
-        d_weight = d_weight + through_tangent
+        d_h_before = d_z @ weight_hh
+        d_gates_next, d_h0, d_c0 = run_backward(next_rows(d_h_before), next_rows(d_c_before), *layer, h, c)
+        d_projected = d_z + d_gates_next
+        rows = d_projected.flatten(0, -2)
+        d_ih = rows.mT @ filled.flatten(0, -2)
+        d_hh = rows.mT @ h_before.flatten(0, -2) + d_gates.flatten(0, -2).mT @ h_tangent_before.flatten(0, -2)
         d_h0, d_c0 = d_h0 + d_h_before[..., :1, :].sum(-2), d_c0 + d_c_before[..., :1, :].sum(-2)
-        return h_tangent, c_tangent, d_z + d_gates_next, None, d_weight, d_h0, d_c0, None, None
+        d_bias = None if bias is None else rows.sum(0)
+        return h_tangent, c_tangent, d_projected @ weight_ih, d_h0, d_c0, d_ih, d_hh, d_bias, None, None
 
     operator = Op(
         f"commodity::{name}_backward",
@@ -305,30 +318,6 @@ def _scan(step: CellStep, gates: Tensor, missing: Tensor, weight: Tensor, h0: Te
     return h.movedim(0, -2).contiguous(), c.movedim(0, -2).contiguous()
 
 
-def _run_backward(
-    step: CellStep,
-    step_backward: CellStepBackward,
-    grad_h: Tensor,
-    grad_c: Tensor,
-    gates: Tensor,
-    missing: Tensor,
-    weight: Tensor,
-    h0: Tensor,
-    c0: Tensor,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients of gates, h0 and c0, from the last row to the first."""
-    h, c = _run(step, gates, missing, weight, h0, c0)
-    rows, d_h, d_c = [], torch.zeros_like(h0), torch.zeros_like(c0)
-    for t in reversed(range(gates.shape[-2])):
-        h_previous, c_previous = (h[..., t - 1, :], c[..., t - 1, :]) if t else (h0, c0)
-        d_h, d_c, is_missing = d_h + grad_h[..., t, :], d_c + grad_c[..., t, :], missing[..., t, None]
-        z = gates[..., t, :] + F.linear(h_previous, weight)
-        d_z, d_c_previous = step_backward(z, c_previous, c[..., t, :], d_h, d_c)
-        rows.append(d_z.masked_fill(is_missing, 0))
-        d_h, d_c = torch.where(is_missing, d_h, rows[-1] @ weight), torch.where(is_missing, d_c, d_c_previous)
-    return (torch.stack(rows[::-1], -2) if rows else torch.empty_like(gates)), d_h, d_c
-
-
 def differentiate(
     function: Callable[..., tuple[Tensor, ...]], inputs: tuple[Tensor, ...], grads: tuple[Tensor, ...]
 ) -> tuple[Tensor, ...]:
@@ -341,16 +330,23 @@ def differentiate(
 
 def _backward_cases(operator: Op, backward: Op, gates: int) -> Cases:
     generator = torch.Generator().manual_seed(1)
-    shapes = ((2, 3, 4 * gates), (4 * gates, 4), (2, 4), (2, 4), (2, 3, 4), (2, 3, 4))
+    shapes = ((2, 3, 3), (2, 4), (2, 4), (4 * gates, 3), (4 * gates, 4), (4 * gates,), (2, 3, 4), (2, 3, 4))
     tensors = [torch.randn(shape, dtype=torch.double, generator=generator) / 2 for shape in shapes]
 
-    def function(gates: Tensor, weight: Tensor, h0: Tensor, c0: Tensor, grad_h: Tensor, grad_c: Tensor) -> Tensor:
+    def function(
+        input: Tensor,
+        h0: Tensor,
+        c0: Tensor,
+        weight_ih: Tensor,
+        weight_hh: Tensor,
+        bias: Tensor,
+        grad_h: Tensor,
+        grad_c: Tensor,
+    ) -> Tensor:
         """All outputs as one panel, with the gradients of the states repeated along time."""
-        missing = gates.isnan().any(-1)
-        gates = gates.masked_fill(missing.unsqueeze(-1), 0)
         grad_h, grad_c = (grad.masked_fill(grad.isnan(), 0) for grad in (grad_h, grad_c))
-        h, c = operator(gates, missing, weight, h0, c0)
-        d_gates, *d_states = backward(grad_h, grad_c, gates, missing, weight, h0, c0, h, c)
-        return torch.cat([d_gates, *(d.unsqueeze(-2).expand(h.shape) for d in d_states)], -1)
+        h, c = operator(input, h0, c0, weight_ih, weight_hh, bias)
+        d_gates, *d_states = backward(grad_h, grad_c, input, h0, c0, weight_ih, weight_hh, bias, h, c)
+        return torch.cat([d_gates, *(d.unsqueeze(-2).expand(c.shape) for d in d_states)], -1)
 
     return Cases(function=function, samples=(Sample(*tensors),))
