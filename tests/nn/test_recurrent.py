@@ -48,6 +48,25 @@ def test_lstm_equals_torch(settings: dict[str, object], with_state: bool) -> Non
     torch.testing.assert_close(gradients(layer, x, hx), gradients(reference, x, hx), rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.parametrize("dtype", [torch.float, torch.double], ids=str)
+@pytest.mark.parametrize(("batch", "hidden"), [(1, 32), (21, 37), (3, 8)])
+def test_lstm_of_sizes_between_blocks_equals_torch(batch: int, hidden: int, dtype: torch.dtype) -> None:
+    reference = torch.nn.LSTM(3, hidden, batch_first=True, dtype=dtype)
+    layer = nn.LSTM(3, hidden, batch_first=True, dtype=dtype)
+    layer.load_state_dict(reference.state_dict())
+    x = random(batch, 9, 3).to(dtype)
+    torch.testing.assert_close(layer(x), reference(x))
+    torch.testing.assert_close(gradients(layer, x, None), gradients(reference, x, None))
+
+
+def test_lltm_cell_without_a_batch_has_the_gradient_of_one_sample() -> None:
+    cell, x, state = nn.LLTMCell(3, 5, dtype=torch.double), random(3), (random(5), random(5) / 2)
+    leaves = [x.requires_grad_(), *cell.parameters()]
+    actual = torch.autograd.grad(cell(x, state)[0].sum(), leaves)
+    one = cell(x[None], (state[0][None], state[1][None]))
+    torch.testing.assert_close(actual, torch.autograd.grad(one[0].sum(), leaves))
+
+
 def test_lstm_without_a_batch() -> None:
     layer, reference = make_pair(num_layers=2)
     x, hx = random(7, 3), (random(2, 5), random(2, 5))

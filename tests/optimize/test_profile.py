@@ -27,7 +27,7 @@ def test_profile_of_a_forecaster_has_its_stages(forecaster: Forecaster, inputs: 
     assert {"econometric part", "network", "quantiles"} < result.stages.keys()
     assert sum(result.stages.values()) == pytest.approx(1)
     assert all(share > 0 for share in result.stages.values())
-    assert any(cost.name == "commodity::lstm" and "[2, 200, 32]" in cost.shapes for cost in result.operators)
+    assert any(cost.name == "commodity::lstm" and "[2, 200, 9]" in cost.shapes for cost in result.operators)
     assert (result.threads, result.steps, result.training) == (1, 2, False)
     assert result.peak_bytes > 200 * 2 * 8
     assert sum(cost.share for cost in result.operators) == pytest.approx(1)
