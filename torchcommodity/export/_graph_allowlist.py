@@ -51,7 +51,7 @@ NETWORKS = [  # of the usual layers of other networks
 ]  # fmt: skip
 COMMODITY = [
     "correlation_regime", "ewm_mean", "garch_variance", "linear_recurrence", "lltm", "lstm", "rolling_correlation",
-    "seasonal_decompose", "series_program", "technical_indicators",
+    "rolls_ahead", "seasonal_decompose", "series_program", "technical_indicators",
 ]  # fmt: skip
 SIZES = ("_operator.add", "_operator.mul", "_operator.neg", "_operator.sub")  # arithmetic of sizes
 OPERATORS = frozenset(
