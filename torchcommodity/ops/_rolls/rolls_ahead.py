@@ -94,7 +94,7 @@ def rolls_ahead(
     check_number(name, prior=prior)
     if not prior > 0:
         raise_invalid(name, "prior must be > 0", prior=prior)
-    before = state or (None, None)
+    before = (None, None) if state is None else (state[0], widest(state[1]))
     shift, counts, moments, passed, *next_state = operator(
         rolls, has_price, returns, list(horizons), last_rows, float(prior), *before
     )
