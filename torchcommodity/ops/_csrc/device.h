@@ -9,6 +9,8 @@
 #pragma once
 #include <launch.h>
 
+#include "affine.h"
+
 namespace commodity {
 
 // One item per panel, column and chunk of time. Neighboring lanes of a warp read neighboring columns; consecutive warps
@@ -53,36 +55,6 @@ template <typename T>
 T* data_ptr(const Tensor& memory) {
   return static_cast<T*>(memory.mutable_data_ptr());
 }
-
-// K states that share their factor: a row maps y_k to factor * y_k + offset_k.
-template <int K = 1>
-struct State {
-  double y[K];
-};
-
-template <int K = 1>
-struct Affine {
-  using State = commodity::State<K>;
-  double factor, offset[K];
-
-  // Of a single row, whose factor is one of the inputs.
-  COMMODITY_INLINE State apply(const State& y) const {
-    State next;
-    for (int k = 0; k < K; ++k) next.y[k] = factor * y.y[k] + offset[k];
-    return next;
-  }
-  COMMODITY_INLINE State operator()(const State& y) const {
-    State next;
-    for (int k = 0; k < K; ++k)  // a composed factor may be infinite: infinity * 0 would be NaN
-      next.y[k] = y.y[k] == 0 && factor == factor ? offset[k] : factor * y.y[k] + offset[k];
-    return next;
-  }
-  COMMODITY_INLINE Affine after(const Affine& first) const {
-    Affine composed{factor * first.factor};
-    for (int k = 0; k < K; ++k) composed.offset[k] = factor * first.offset[k] + offset[k];
-    return composed;
-  }
-};
 
 // The chunks of time of a panel (steps, columns).
 struct Chunks {

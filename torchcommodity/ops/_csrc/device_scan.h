@@ -185,9 +185,11 @@ void run_scan(const Tensor& like, int64_t batch, int64_t steps, int64_t columns,
   launch_links(like, links.chains, links.links(), memory, ScanBlock<Body>{body, {links, data_ptr<double>(memory) + 1}});
 }
 
-// A recurrence of which maps(panel, t, n) reads and makes the map of a row.
-template <int K, typename Maps, typename Initial, typename Write>
+// A recurrence of which maps(panel, t, n) reads and makes the map of a row, as a body of run_scan.
+template <typename Maps, typename Initial, typename Write>
 struct MapsBody {
+  using Map = decltype(std::declval<const Maps&>()(0, 0, 0));
+  using State = typename Map::State;
   struct Column {
     int64_t panel, n;
   };
@@ -196,23 +198,21 @@ struct MapsBody {
   Write write_row;
 
   COMMODITY_INLINE Column column(int64_t panel, int64_t n) const { return {panel, n}; }
-  COMMODITY_INLINE Affine<K> load(const Column& column, int64_t, int64_t t) const {
-    return maps(column.panel, t, column.n);
-  }
-  COMMODITY_INLINE Affine<K> map(const Column&, const Affine<K>& row) const { return row; }
-  COMMODITY_INLINE State<K> initial(const Column& column) const { return initial_state(column.panel, column.n); }
-  COMMODITY_INLINE void write(const Column& column, int64_t, int64_t t, const Affine<K>&, const State<K>& previous,
-                              const State<K>& state) const {
+  COMMODITY_INLINE Map load(const Column& column, int64_t, int64_t t) const { return maps(column.panel, t, column.n); }
+  COMMODITY_INLINE Map map(const Column&, const Map& row) const { return row; }
+  COMMODITY_INLINE State initial(const Column& column) const { return initial_state(column.panel, column.n); }
+  COMMODITY_INLINE void write(const Column& column, int64_t, int64_t t, const Map&, const State& previous,
+                              const State& state) const {
     write_row(column.panel, t, column.n, previous, state);
   }
 };
 
-// Computes y_t = maps(panel, t, column)(y_{t-1}) from initial(panel, column) in float64, and calls
+// Computes y_t = maps(panel, t, column)(y_{t-1}) from initial(panel, column), and calls
 // write(panel, t, column, y_{t-1}, y_t) for every row.
-template <int K = 1, typename Maps, typename Initial, typename Write>
+template <typename Maps, typename Initial, typename Write>
 void run_recurrence(const Tensor& like, int64_t batch, int64_t steps, int64_t columns, const Maps& maps,
                     const Initial& initial, const Write& write) {
-  run_scan(like, batch, steps, columns, MapsBody<K, Maps, Initial, Write>{maps, initial, write});
+  run_scan(like, batch, steps, columns, MapsBody<Maps, Initial, Write>{maps, initial, write});
 }
 
 }  // namespace commodity

@@ -220,7 +220,7 @@ void run_launches(const Inputs<scalar_t>& in, bool wilder, const Panels& panels,
     launch_grid(
         dx, Grid(panels.batch, panels.assets, in.chunks.chunks),
         Apply<2, Wilder<scalar_t>, WilderTerms<scalar_t>>{in.wilder, {in}, in.chunks, data_ptr<State<2>>(states)});
-    run_recurrence<2>(dx, panels.batch, panels.steps, panels.assets, gradients, gradients, gradients);
+    run_recurrence(dx, panels.batch, panels.steps, panels.assets, gradients, gradients, gradients);
   } else {
     launch_windows(dx, panels, SimpleTerms<scalar_t, kRows>{in});
     launch_windows(dx, panels, SimpleChangeGradients<kRows>{gradients, in.rsi});

@@ -1,5 +1,5 @@
-// y_t = a_t y_{t-1} + b_t along time, for (..., T, N), (device_scan.h).
-#include "device_scan.h"
+// y_t = a_t y_{t-1} + b_t along time, for (..., T, N).
+#include "kernel.h"
 
 using namespace commodity;
 
@@ -7,6 +7,8 @@ namespace {
 
 template <typename scalar_t>
 struct Recurrence {
+  using Map = Affine<1, Number<scalar_t>>;
+  using State = typename Map::State;
   struct Row {
     scalar_t a, b;
   };
@@ -16,9 +18,9 @@ struct Recurrence {
 
   COMMODITY_INLINE int64_t column(int64_t panel, int64_t n) const { return panel * assets + n; }
   COMMODITY_INLINE Row load(int64_t, int64_t i, int64_t) const { return {read(a + i), read(b + i)}; }
-  COMMODITY_INLINE Affine<> map(int64_t, const Row& row) const { return {row.a, {row.b}}; }
-  COMMODITY_INLINE State<> initial(int64_t series) const { return {initial_data ? read(initial_data + series) : 0}; }
-  COMMODITY_INLINE void write(int64_t, int64_t i, int64_t, const Row&, const State<>&, const State<>& state) const {
+  COMMODITY_INLINE Map map(int64_t, const Row& row) const { return {row.a, {row.b}}; }
+  COMMODITY_INLINE State initial(int64_t series) const { return {initial_data ? read(initial_data + series) : 0}; }
+  COMMODITY_INLINE void write(int64_t, int64_t i, int64_t, const Row&, const State&, const State& state) const {
     y[i] = static_cast<scalar_t>(state.y[0]);
   }
 };
@@ -41,4 +43,4 @@ Tensor linear_recurrence(const Tensor& a_, const Tensor& b_, const std::optional
 
 }  // namespace
 
-COMMODITY_CUDA(linear_recurrence)
+COMMODITY_KERNEL(linear_recurrence, "(Tensor a, Tensor b, Tensor? initial=None) -> Tensor")

@@ -1,1 +1,0 @@
-"""Contract rolls of a front-month series: which rows contain their gaps, and what is expected of the coming ones."""
