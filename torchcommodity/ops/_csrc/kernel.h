@@ -5,6 +5,7 @@
 //   run_series(like, batch, steps, columns, body)  recurrences over time: row by row on the CPU (rows.h), a thread for
 //                                                  each column on a GPU
 //   run_scan(like, batch, steps, columns, body)    those whose rows are affine maps: a scan on a GPU (device_scan.h)
+//   roll(operation, x, window, min_count, body)    statistics of rolling windows (window_kernel.h)
 #pragma once
 
 #if defined(COMMODITY_GPU)
@@ -25,8 +26,9 @@ template <typename scalar_t>
 using Number = double;
 
 template <typename Shape>
-Tensor new_output(const Tensor& like, const Shape& shape) {
-  return new_empty(like, shape);
+Tensor new_output(const Tensor& like, const Shape& shape,
+                  std::optional<torch::headeronly::ScalarType> dtype = std::nullopt) {
+  return new_empty(like, shape, dtype);
 }
 
 template <typename Body>
@@ -71,8 +73,9 @@ template <typename scalar_t>
 using Number = scalar_t;
 
 template <typename Shape>
-Tensor new_output(const Tensor& like, const Shape& shape) {
-  return on_huge_pages(new_empty(like, shape));
+Tensor new_output(const Tensor& like, const Shape& shape,
+                  std::optional<torch::headeronly::ScalarType> dtype = std::nullopt) {
+  return on_huge_pages(new_empty(like, shape, dtype));
 }
 
 template <typename Body>

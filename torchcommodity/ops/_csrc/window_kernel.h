@@ -1,0 +1,464 @@
+// Statistics of rolling windows of (..., T, N), written once for the CPU and a GPU. A statistic says what a row adds to
+// a sum, and what comes out of the sums of two parts of a window. The driver of each device visits the rows by its own
+// scheme (windows.h, device_windows.h): the CPU with vectors of columns in registers, a GPU with a few windows per
+// item.
+#pragma once
+#include <climits>
+
+#include "kernel.h"
+#if defined(COMMODITY_GPU)
+#include "device_windows.h"
+#else
+#include "simd.h"
+#include "windows.h"
+#endif
+
+namespace commodity {
+
+#if defined(COMMODITY_GPU)
+inline namespace on_gpu {
+
+template <typename Number, typename scalar_t>
+COMMODITY_INLINE void write(const Number& x, scalar_t* to) {
+  *to = static_cast<scalar_t>(x);
+}
+
+template <typename Number, typename scalar_t>
+COMMODITY_INLINE Number read_row(const scalar_t* from) {
+  return read(from);
+}
+
+COMMODITY_INLINE double root_of(double x) { return std::sqrt(x); }
+
+template <typename Number>
+using RowOf = int;
+
+template <typename scalar_t>
+COMMODITY_INLINE bool is_finite(scalar_t x) {
+  return std::abs(x) < INFINITY;
+}
+
+}  // namespace on_gpu
+#else
+inline namespace on_cpu {
+
+template <typename Number>
+struct Lane {
+  using type = std::remove_cvref_t<decltype(Number{}[0])>;
+};
+template <typename Number>
+  requires std::is_arithmetic_v<Number>
+struct Lane<Number> {
+  using type = Number;
+};
+template <typename Number>
+using LaneOf = typename Lane<Number>::type;
+
+// Row numbers, as wide as the numbers, so that a comparison of these selects among those.
+template <typename Number>
+using RowOfLane = std::conditional_t<sizeof(LaneOf<Number>) == 4, int32_t, int64_t>;
+template <typename Number>
+using RowOf = std::conditional_t<std::is_arithmetic_v<Number>, RowOfLane<Number>, Vec<RowOfLane<Number> > >;
+
+template <typename Number, typename Divisor>
+COMMODITY_INLINE auto divide(const Number& x, const Divisor& y) {
+  return x / y;
+}
+
+template <typename Number>
+COMMODITY_INLINE Number root_of(Number x) {
+  square_root<LaneOf<Number> >(x);
+  return x;
+}
+
+template <typename Number, typename scalar_t>
+COMMODITY_INLINE Number read_row(const scalar_t* from) {
+  Number x;
+  load<LaneOf<Number> >(x, from);
+  return x;
+}
+
+template <typename Number, typename scalar_t>
+COMMODITY_INLINE void write(const Number& x, scalar_t* to) {
+  store<LaneOf<Number> >(x, to);
+}
+
+}  // namespace on_cpu
+#endif
+
+// The settings of a statistic of the finite values of each window, which is NaN where there are fewer than `min_count`.
+// A statistic has
+//   Sum<Number>                     of some rows; Number holds one column or several
+//     add<later>(x, t)              row t, later or earlier than all rows so far
+//     check()                       optional: not finite if one of the values was not; else all values are tested
+//     move(count, distance)         if anchored: from an anchor that is higher by `distance`
+//   result(older, newer, count, t)  of the window that ends in row t, from the sums of two parts of it
+// and may write the result by its own store, with other_output(at) the address of a second one.
+struct WindowStatistic {
+  static constexpr int kVectors = 8;  // of columns at a time, on the CPU
+  static constexpr int kRows = 16;    // the most windows of an item of a GPU
+  static constexpr bool kSkipsMissing = true, kIntegers = false;
+  static constexpr bool kAnchored = false;  // sums are of differences from a value of the window
+  static constexpr double kMissing = 0;     // added for a missing value where there is no anchor
+  template <typename scalar_t>
+  using Number = double;  // to add in
+
+  template <typename Number, typename scalar_t>
+  COMMODITY_INLINE void store(auto defined, const Number& result, scalar_t* y, int64_t) const {
+    write(defined ? result : Number{} + NAN, y);
+  }
+};
+
+// A panel whose rows are `stride` apart: backward in time if it is negative. x and y point to its first row.
+template <typename scalar_t>
+struct WindowPanel {
+  const scalar_t* x;
+  scalar_t* y;
+  int64_t stride, window;
+  int min_count;
+};
+
+#if defined(COMMODITY_GPU)
+inline namespace on_gpu {
+
+// Up to kWindows windows that end in consecutive rows of a column. The rows that all of them share are summed once;
+// window k adds the last kRows - 1 - k of those before them and the first k of those after them. Rows are counted from
+// the oldest one of the first window.
+template <typename Statistic, typename scalar_t, int kWindows>
+struct WindowsOfColumn {
+  static_assert(Statistic::kVectors > 0);  // of the CPU
+  static constexpr int kRows = kWindows;
+  using Number = typename Statistic::template Number<scalar_t>;
+  Statistic statistic;
+  WindowPanel<scalar_t> in;
+  int64_t steps, assets;
+
+  // The first finite value in a direction of time. All sums of a chain have the same.
+  struct Anchor {
+    double value = NAN;
+
+    template <int direction>
+    COMMODITY_INLINE void choose(const scalar_t* values, int count) {
+      if constexpr (Statistic::kAnchored) {
+        if (value == value) return;
+        scalar_t anchor = NAN;
+#pragma unroll
+        for (int i = 0; i < count; ++i) {
+          const scalar_t x = values[direction > 0 ? count - 1 - i : i];
+          anchor = is_finite(x) ? x : anchor;
+        }
+        value = anchor;
+      }
+    }
+  };
+
+  struct Rows {
+    typename Statistic::template Sum<Number> sum;
+    int count = 0;
+
+    template <bool later>
+    COMMODITY_INLINE void add(const Anchor& anchor, scalar_t x, int t) {
+      if constexpr (Statistic::kSkipsMissing) {
+        const bool valid = is_finite(x);
+        count += valid;
+        if constexpr (Statistic::kAnchored)
+          sum.template add<later>(valid ? x - anchor.value : 0, t);
+        else
+          sum.template add<later>(valid ? Number(x) : Number(Statistic::kMissing), t);
+      } else {
+        sum.template add<later>(Number(x), t);
+      }
+    }
+  };
+
+  // Loads come before the sums that need them, since a load takes longer than all additions.
+  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t first) const {
+    constexpr int kAtOnce = 8;
+    const scalar_t outside = Statistic::kSkipsMissing ? std::numeric_limits<scalar_t>::quiet_NaN() : 0;
+    const int64_t stride = in.stride;
+    int64_t at = panel * steps * assets + n + first * stride;
+    const int window = static_cast<int>(in.window);
+    const int missing = static_cast<int>(first < window - 1 ? window - 1 - first : 0);  // rows before the panel
+    const int inside = static_cast<int>(steps - first < kRows ? steps - first : kRows);
+    scalar_t before[kRows], after[kRows], values[kAtOnce];
+    const scalar_t *oldest = in.x + at - (window - 1) * stride, *address = oldest;
+#pragma unroll
+    for (int k = 0; k < kRows - 1; ++k, address += stride) before[k] = k >= missing ? read(address) : outside;
+    address = in.x + at;
+#pragma unroll
+    for (int k = 1; k < kRows; ++k) {
+      address += stride;
+      after[k - 1] = k < inside ? read(address) : outside;
+    }
+    Rows suffix[kRows], rows{}, prefix{};
+    Anchor older{};
+    int t = kRows - 1 > missing ? kRows - 1 : missing;
+    address = oldest + t * stride;
+    for (; t + kAtOnce <= window; t += kAtOnce) {
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i, address += stride) values[i] = read(address);
+      older.template choose<1>(values, kAtOnce);
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i) rows.template add<true>(older, values[i], t + i);
+    }
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i, address += stride) values[i] = i < window - t ? read(address) : outside;
+    older.template choose<1>(values, kAtOnce);
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) rows.template add<true>(older, values[i], t + i);
+    Anchor newer = older;
+    suffix[kRows - 1] = rows;
+    older.template choose<-1>(before, kRows - 1);
+#pragma unroll
+    for (int k = kRows - 2; k >= 0; --k) {
+      rows.template add<false>(older, before[k], k);
+      suffix[k] = rows;
+    }
+    newer.template choose<1>(after, kRows - 1);
+#pragma unroll
+    for (int k = 0; k < kRows; ++k, at += stride) {
+      if (k > 0) prefix.template add<true>(newer, after[k - 1], window - 1 + k);
+      auto sum = prefix.sum;
+      if constexpr (Statistic::kAnchored)
+        if (newer.value != older.value && suffix[k].count > 0 && prefix.count > 0)
+          sum.move(double(prefix.count), newer.value - older.value);
+      const int count = suffix[k].count + prefix.count;
+      const auto result = statistic.result(suffix[k].sum, sum, double(count), window - 1 + k);
+      if (k < inside) statistic.store(!Statistic::kSkipsMissing || count >= in.min_count, result, in.y + at, at);
+    }
+  }
+};
+
+template <typename scalar_t, typename Statistic>
+void roll_panels(const Tensor& x, const Panels& panels, const WindowPanel<scalar_t>& in, const Statistic& statistic) {
+  dispatch_rows<Statistic::kRows>(in.window, [&]<int kRows>() {
+    launch_windows(x, panels, WindowsOfColumn<Statistic, scalar_t, kRows>{statistic, in, panels.steps, panels.assets});
+  });
+}
+
+// Calls body.operator()<Number>(panel, n, first) for every Body::kRows-th row of every column.
+template <typename Body>
+struct ColumnItem {
+  static constexpr int kRows = Body::kRows;
+  Body body;
+  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t first) const {
+    body.template operator()<typename Body::Number>(panel, n, first);
+  }
+};
+
+template <typename Body>
+void for_each_few_rows(const Tensor& x, const Panels& panels, const Body& body) {
+  launch_windows(x, panels, ColumnItem<Body>{body});
+}
+
+}  // namespace on_gpu
+#else
+inline namespace on_cpu {
+
+// The rows of a walk through time. If all values are `complete`, none is tested or counted. The anchor is the first row
+// of the block, which all of its windows contain, or, where that is missing, the first value of the walk.
+template <typename Statistic, typename Number, bool complete>
+struct WindowWalk {
+  using Count = std::conditional_t<sizeof(LaneOf<Number>) == 4, RowOf<Number>, Number>;
+  typename Statistic::template Sum<Number> sum;
+  Count count = {};
+  Number anchor = {};
+  decltype(Number{} == Number{}) has_anchor = {};
+
+  template <typename scalar_t>
+  COMMODITY_INLINE void start(const scalar_t* row) {
+    if constexpr (Statistic::kAnchored) {
+      const Number x = read_row<Number>(row);
+      has_anchor = x - x == 0;
+      anchor = complete ? x : has_anchor ? x : Number{};
+    }
+  }
+
+  template <bool later, typename scalar_t>
+  COMMODITY_INLINE void add(const scalar_t* row, int64_t t) {
+    Number x = read_row<Number>(row);
+    if constexpr (!complete) {
+      const auto valid = x - x == 0;
+      count += valid ? Count{} + 1 : Count{};
+      if constexpr (Statistic::kAnchored) {
+        anchor = valid & (has_anchor == 0) ? x : anchor;
+        has_anchor |= valid;
+      }
+      // not a difference of zero, which the compiler would fold into products that are then rounded differently
+      x = valid ? x : Statistic::kAnchored ? anchor : Number{} + LaneOf<Number>(Statistic::kMissing);
+    }
+    if constexpr (Statistic::kAnchored) x -= anchor;
+    sum.template add<later>(x, static_cast<RowOfLane<Number> >(t));
+  }
+
+  // Whether all values were finite.
+  COMMODITY_INLINE bool check() const {
+    LaneOf<Number> lanes[sizeof(Number) / sizeof(LaneOf<Number>)];
+    write(sum.check(), lanes);
+    bool finite = true;
+    for (const auto x : lanes) finite &= x - x == 0;
+    return finite;
+  }
+};
+
+// The windows that end in a block, for kVectors vectors of columns whose first row of the block is at `at`. The first
+// columns of a block prefetch whole rows of it. Returns false, with a useless result, if `complete` is wrong.
+template <bool complete, typename Number, int kVectors, typename Statistic, typename scalar_t>
+inline bool roll_columns(const Statistic& statistic, const WindowPanel<scalar_t>& in, const WindowBlock& block,
+                         int64_t at, int64_t prefetched, void* memory) {
+  constexpr bool kChecks = complete && Statistic::kSkipsMissing;
+  constexpr int64_t kWidth = sizeof(Number) / sizeof(LaneOf<Number>);
+  using Walk = WindowWalk<Statistic, Number, complete>;
+  auto* const sums = static_cast<decltype(Walk::sum)*>(memory);
+  auto* const counts = reinterpret_cast<typename Walk::Count*>(sums + in.window * kVectors);
+  Walk previous[kVectors], current[kVectors];
+  for (int v = 0; v < kVectors; ++v) previous[v].start(in.x + at + v * kWidth), current[v] = previous[v];
+  for (int64_t j = in.window - 1; j >= 0; --j) {
+    const int64_t back = in.window - j, row = at - back * in.stride;
+    for (int v = 0; v < kVectors; ++v) {
+      sums[j * kVectors + v] = previous[v].sum;
+      if constexpr (!complete) counts[j * kVectors + v] = previous[v].count;
+      if (block.begin > 0) previous[v].template add<false>(in.x + row + v * kWidth, block.begin - back);
+    }
+  }
+  bool finite = true;
+  if constexpr (kChecks)
+    for (int v = 0; v < kVectors; ++v) finite &= previous[v].check();
+  if (!finite) return false;
+  for (int64_t j = 0, t = block.begin; t < block.end; ++j, ++t, at += in.stride) {
+    if (t + kPrefetchRows < block.end) {
+      prefetch(in.x + at + kPrefetchRows * in.stride, prefetched);
+      prefetch(in.y + at + kPrefetchRows * in.stride, prefetched);
+      if constexpr (requires { statistic.other_output(at); })
+        prefetch(statistic.other_output(at + kPrefetchRows * in.stride), prefetched);
+    }
+    for (int v = 0; v < kVectors; ++v) {
+      const int64_t here = at + v * kWidth;
+      const auto& older = sums[j * kVectors + v];
+      current[v].template add<true>(in.x + here, t);
+      auto newer = current[v].sum;
+      if constexpr (complete) {
+        const double count = double(block.begin ? in.window : j + 1);
+        const auto result = statistic.result(older, newer, count, static_cast<RowOfLane<Number> >(t));
+        statistic.store(!Statistic::kSkipsMissing || count >= in.min_count, result, in.y + here, here);
+      } else {
+        const auto older_count = counts[j * kVectors + v], newer_count = current[v].count;
+        if constexpr (Statistic::kAnchored)
+          newer.move(newer_count,
+                     (older_count > 0) & (newer_count > 0) ? current[v].anchor - previous[v].anchor : Number{});
+        const auto count = older_count + newer_count;
+        const auto result = statistic.result(older, newer, count, static_cast<RowOfLane<Number> >(t));
+        statistic.store(count >= LaneOf<typename Walk::Count>(in.min_count), result, in.y + here, here);
+      }
+    }
+  }
+  if constexpr (kChecks)
+    for (int v = 0; v < kVectors; ++v) finite &= current[v].check();
+  return finite;
+}
+
+// Sums that do not show whether a value is missing are counted at once.
+template <typename Number, int kVectors, typename Statistic, typename scalar_t>
+inline void roll_columns(const Statistic& statistic, const WindowPanel<scalar_t>& in, const WindowBlock& block,
+                         int64_t at, int64_t prefetched, void* memory) {
+  constexpr bool kShows = requires(typename Statistic::template Sum<Number> sum) { sum.check(); };
+  if constexpr (!Statistic::kSkipsMissing || kShows)
+    if (roll_columns<true, Number, kVectors>(statistic, in, block, at, prefetched, memory)) return;
+  if constexpr (Statistic::kSkipsMissing)
+    roll_columns<false, Number, kVectors>(statistic, in, block, at, prefetched, memory);
+}
+
+template <typename Body>
+COMMODITY_SIMD void visit_rows(const Body& body, int64_t panel, int64_t n, int64_t first) {
+  body.template operator()<Vec<typename Body::Number> >(panel, n, first);
+}
+
+// Calls body.operator()<Number>(panel, n, first) for every Body::kRows-th row of every vector of columns, the last of
+// which may cover columns for a second time, with the same bits. A panel of fewer columns is copied to one of whole
+// vectors.
+template <typename Body>
+void for_each_few_rows(const Tensor&, const Panels& panels, const Body& body) {
+  constexpr int64_t width = Simd<typename Body::Number>::count;
+  if (panels.assets >= width)
+    return for_each_window_block<double>(panels, Body::kRows, 0, [&](const WindowBlock& block, double*) {
+      for (int64_t n = 0; n < block.width; n += width)
+        visit_rows(body, block.panel, std::min(block.first + n, panels.assets - width), block.begin);
+    });
+  parallel_for(0, panels.batch, 1, [&](int64_t begin, int64_t end) {
+    std::vector<typename Body::Number> x(panels.steps * width), y(panels.steps * width);
+    Body padded = body;
+    padded.x = x.data(), padded.y = y.data(), padded.assets = width;
+    for (int64_t panel = begin; panel < end; ++panel) {
+      const int64_t first = panel * panels.size();
+      for (int64_t t = 0; t < panels.steps; ++t)
+        std::copy_n(body.x + first + t * panels.assets, panels.assets, &x[t * width]);
+      for (int64_t t = 0; t < panels.steps; t += Body::kRows) visit_rows(padded, 0, 0, t);
+      for (int64_t t = 0; t < panels.steps; ++t)
+        std::copy_n(&y[t * width], panels.assets, body.y + first + t * panels.assets);
+    }
+  });
+}
+
+// A few vectors of columns at a time, then one, which may cover columns for a second time, then single columns.
+template <typename Statistic, typename scalar_t>
+COMMODITY_SIMD void roll_block(const Statistic& statistic, const WindowPanel<scalar_t>& in, const WindowBlock& block,
+                               int64_t at, void* memory) {
+  using number_t = typename Statistic::template Number<scalar_t>;
+  constexpr int64_t one = Simd<number_t>::count, many = one * Statistic::kVectors;
+  int64_t n = 0;
+  for (; n + many <= block.width; n += many)
+    roll_columns<Vec<number_t>, Statistic::kVectors>(statistic, in, block, at + n, n == 0 ? block.width : 0, memory);
+  for (; n + 1 < block.width && block.width >= one; n += one)
+    roll_columns<Vec<number_t>, 1>(statistic, in, block, at + std::min(n, block.width - one), n == 0 ? block.width : 0,
+                                   memory);
+  for (; n < block.width; ++n) roll_columns<number_t, 1>(statistic, in, block, at + n, 1, memory);
+}
+
+struct alignas(64) CacheLine {
+  char bytes[64];
+};
+
+template <typename scalar_t, typename Statistic>
+void roll_panels(const Tensor&, const Panels& panels, const WindowPanel<scalar_t>& in, const Statistic& statistic) {
+  using Number = Vec<typename Statistic::template Number<scalar_t> >;
+  using Walk = WindowWalk<Statistic, Number, false>;
+  constexpr int64_t lines = Statistic::kVectors * (sizeof(Walk::sum) + sizeof(Walk::count)) / sizeof(CacheLine) + 1;
+  for_each_window_block<CacheLine>(
+      panels, in.window, lines,
+      [&](const WindowBlock& block, CacheLine* memory) {
+        const int64_t at = block.panel * panels.size() + block.begin * in.stride + block.first;
+        roll_block(statistic, in, block, at, memory);
+      },
+      1);
+}
+
+}  // namespace on_cpu
+#endif
+
+template <typename scalar_t, typename Statistic>
+void roll_panels(const Tensor& x, Tensor& y, int64_t window, int64_t min_count, bool ahead,
+                 const Statistic& statistic) {
+  const Panels panels(x);
+  const int64_t first = ahead ? panels.size() - panels.assets : 0;
+  roll_panels(x, panels,
+              WindowPanel<scalar_t>{x.const_data_ptr<scalar_t>() + first, y.mutable_data_ptr<scalar_t>() + first,
+                                    ahead ? -panels.assets : panels.assets, clamp_window(panels, window),
+                                    static_cast<int>(std::clamp<int64_t>(min_count, INT_MIN, INT_MAX))},
+              statistic);
+}
+
+// The statistic of the last `window` rows, or of this row and the following window - 1 (`ahead`).
+template <typename Statistic>
+Tensor roll(const char* operation, const Tensor& x_, int64_t window, int64_t min_count, const Statistic& statistic,
+            bool ahead = false) {
+  STD_TORCH_CHECK(x_.dim() >= 2 && window >= 1, operation, ": x (..., T, N), window >= 1");
+  const Tensor x = contiguous(x_);
+  Tensor y = new_output(x, x.sizes());
+  const auto run = [&]<typename scalar_t>() { roll_panels<scalar_t>(x, y, window, min_count, ahead, statistic); };
+  if constexpr (Statistic::kIntegers)
+    if (x.scalar_type() == torch::headeronly::ScalarType::Long) return run.template operator()<int64_t>(), y;
+  dispatch(operation, x, run);
+  return y;
+}
+
+}  // namespace commodity
