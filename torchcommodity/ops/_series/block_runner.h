@@ -125,7 +125,7 @@ inline Tensor new_result(const Program& program, const Panel& panel) {
 
 // Calls body(input number type, result number type, value for missing).
 template <typename Body>
-void dispatch(const Program& program, const Tensor& x, const Body& body) {
+void dispatch_types(const Program& program, const Tensor& x, const Body& body) {
   THO_DISPATCH_V2(x.scalar_type(), "series_program", AT_WRAP([&] {
                     switch (program.result) {
                       case Result::kInt8:

@@ -18,7 +18,7 @@ Tensor series_program(const Tensor& x0, Optional x1, Optional x2, Optional x3, O
   const Panel panel("series_program", program->inputs, x0, {&x1, &x2, &x3, &x4, &x5, &x6, &x7});
   Tensor y = new_result(*program, panel);
   const int64_t outputs = int64_t(program->outputs.size());
-  dispatch(*program, x0, [&](auto scalar, auto result, double absent) {
+  dispatch_types(*program, x0, [&](auto scalar, auto result, double absent) {
     auto* data = y.mutable_data_ptr<decltype(result)>();
     const int64_t columns = std::max(kColumns, kStateSize / program->states);
     for_each_block(

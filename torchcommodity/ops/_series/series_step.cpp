@@ -31,7 +31,7 @@ std::tuple<Tensor, Tensor> series_step(const Tensor& x0, Optional x1, Optional x
   const Panels states(after);
   const double* old_state = before ? before->const_data_ptr<double>() : nullptr;
   double* new_state = after.mutable_data_ptr<double>();
-  dispatch(*program, x0, [&](auto scalar, auto result, double absent) {
+  dispatch_types(*program, x0, [&](auto scalar, auto result, double absent) {
     auto* data = y.mutable_data_ptr<decltype(result)>();
     for_each_block(states, [&](int64_t batch, int64_t first, int64_t last) {
       const int64_t columns = last - first, width = padded(columns);
