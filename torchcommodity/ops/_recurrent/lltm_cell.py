@@ -89,8 +89,8 @@ def _backward(
     needs_input, needs_h, _, needs_weight, needs_bias = needs_input_grad
     rows, hidden, d_weight = d_gates.reshape(-1, d_gates.shape[-1]), h.shape[-1], None
     if needs_weight:
-        x = sequence.nan_to_zero(input)
-        d_weight = torch.cat([rows.mT @ y.reshape(-1, y.shape[-1]) for y in (h, x)], -1)
+        joined = torch.cat([h, sequence.nan_to_zero(input)], -1)
+        d_weight = rows.mT @ joined.reshape(-1, joined.shape[-1])
     return (
         d_gates @ weight[:, hidden:] if needs_input else None,
         d_h + d_gates @ weight[:, :hidden] if needs_h else None,
