@@ -45,7 +45,7 @@ class ConvBN1d(_ConvBN):
     """`torch.nn.Conv1d` and `BatchNorm1d` in one layer: same arguments, results and statistics.
 
     Only the input is saved for the backward pass, which recomputes the convolution: half the memory at equal widths.
-    `recompute=False` saves the convolution too: the memory of torch, and its speed.
+    `recompute=False` saves the convolution too: the memory of torch, and as many convolutions as it computes.
 
     Zero padding only; `padding="causal"` pads on the left, so that an output does not depend on later positions. In
     training mode the batch statistics cover all positions.
@@ -95,7 +95,7 @@ class ConvBN2d(_ConvBN):
     """`torch.nn.Conv2d` and `BatchNorm2d` in one layer: same arguments, results and statistics.
 
     Only the input is saved for the backward pass, which recomputes the convolution: half the memory at equal widths.
-    `recompute=False` saves the convolution too: the memory of torch, and its speed.
+    `recompute=False` saves the convolution too: the memory of torch, and as many convolutions as it computes.
 
     Zero padding only. Like `Conv2d`, the layer keeps the memory format `torch.channels_last` of its input.
 
