@@ -9,15 +9,7 @@ from torch import Tensor
 from torch_opkit import Past, _widest
 from torchcommodity import data
 from torchcommodity.models import Har, HarConfig
-from torchcommodity.models._rolls import (
-    PRIOR,
-    GapPriors,
-    RollsAhead,
-    curve_shift,
-    list_rolls,
-    rolls_ahead,
-    rolls_passed,
-)
+from torchcommodity.models._rolls import PRIOR, GapPriors, RollsAhead, curve_shift, find_rolls, weigh_gaps
 from torchcommodity.ops import log_returns
 
 HORIZONS = (2, 4)
@@ -54,8 +46,11 @@ def effects(
     returns: Tensor, has_price: Tensor, rolls: Tensor, last_rows: int | None = None, past: Past | None = None
 ) -> RollsAhead:
     long_run = torch.full_like(returns if last_rows is None else returns[:, -last_rows:], LONG_RUN)
-    listed = list_rolls(rolls, has_price, past)
-    return rolls_ahead(listed, rolls_passed(listed, returns.shape[1]), returns, long_run, HORIZONS, PRIORS, past)
+    return weigh_gaps(find_rolls(rolls, has_price, returns, HORIZONS, last_rows, past or Past()), long_run, PRIORS)
+
+
+def passed(returns: Tensor, has_price: Tensor, rolls: Tensor, past: Past | None = None) -> Tensor:  # (B, T, N) bool
+    return find_rolls(rolls, has_price, returns, HORIZONS, None, past or Past()).passed
 
 
 def loop(returns: list[float], has_price: list[bool], rolls: list[int], t: int, h: int) -> tuple[int, float, float]:
@@ -90,9 +85,9 @@ def test_rolls_ahead_equal_a_loop_over_rolls(gappy: tuple[Tensor, Tensor, Tensor
 
 def test_gap_priors_limit_what_past_gaps_tell(gappy: tuple[Tensor, Tensor, Tensor]) -> None:
     returns, has_price, rolls = gappy
-    listed, long_run = list_rolls(rolls, has_price), torch.full_like(returns, LONG_RUN)
-    passed = rolls_passed(listed, returns.shape[1])
-    ignored = rolls_ahead(listed, passed, returns, long_run, HORIZONS, GapPriors(math.inf, math.inf))
+    long_run = torch.full_like(returns, LONG_RUN)
+    found = find_rolls(rolls, has_price, returns, HORIZONS, None, Past())
+    ignored = weigh_gaps(found, long_run, GapPriors(math.inf, math.inf))
     assert ignored.shift.abs().max() == 0
     torch.testing.assert_close(ignored.gap_variance, 2 * long_run)
 
@@ -114,9 +109,8 @@ def test_rolls_ahead_have_the_same_bits_row_by_row(gappy: tuple[Tensor, Tensor, 
         live = effects(returns[:, rows], has_price[:, rows], rolls[:, ahead], 1, past)
         whole = effects(returns[:, :last], has_price[:, :last], rolls[:, : last + HORIZONS[-1]], 1)
         assert all(map(torch.equal, live, whole))
-        listed = list_rolls(rolls[:, ahead], has_price[:, rows], Past(before))
-        in_return = rolls_passed(list_rolls(rolls, has_price), returns.shape[1])[:, rows]
-        assert torch.equal(rolls_passed(listed, last - first), in_return)
+        in_return = passed(returns[:, rows], has_price[:, rows], rolls[:, ahead], Past(before))
+        assert torch.equal(in_return, passed(*gappy)[:, rows])
 
 
 def test_shift_of_the_last_row_has_the_gradient_of_all_rows(gappy: tuple[Tensor, Tensor, Tensor]) -> None:
@@ -135,8 +129,7 @@ def test_shift_of_the_last_row_has_the_gradient_of_all_rows(gappy: tuple[Tensor,
 def test_a_roll_is_passed_by_the_next_price() -> None:
     rolls = torch.tensor([0, 0, 3, 0, 0, 4, 0, 0, 0, 0])[None, :, None]
     has_price = torch.tensor([True, True, False, True, True, True])[None, :, None]
-    listed = list_rolls(rolls, has_price)
-    assert rolls_passed(listed, 6)[0, :, 0].tolist() == [0, 0, 0, 1, 0, 1]
+    assert passed(torch.zeros(1, 6, 1), has_price, rolls)[0, :, 0].tolist() == [0, 0, 0, 1, 0, 1]
     ahead = effects(torch.zeros(1, 6, 1), has_price, rolls).counts[0, :, :, 0]
     assert ahead[:, 0].tolist() == [1, 1, 1, 1, 1, 0]  # at row 2 the last price is still that of the old contract
     assert ahead[:, 1].tolist() == [1, 2, 2, 1, 1, 0]

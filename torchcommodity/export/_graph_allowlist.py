@@ -24,10 +24,10 @@ ATEN = [
     "isinf.default", "isnan.default", "le.Scalar", "lift_fresh_copy.default", "linalg_matrix_exp.default",
     "linear.default", "log.default", "log1p.default", "lt.Scalar", "mT.default", "masked_fill.Scalar", "matmul.default",
     "maximum.default", "minimum.default", "movedim.int", "mul.Tensor", "nan_to_num.default", "ne.Tensor", "neg.default",
-    "new_full.default", "new_ones.default", "new_zeros.default", "ones_like.default", "pad.default", "pow.Scalar",
+    "new_full.default", "new_zeros.default", "ones_like.default", "pad.default", "pow.Scalar",
     "pow.Tensor_Tensor", "promote_types.default", "reciprocal.default", "relu.default", "remainder.Scalar",
     "reshape.default", "rsqrt.default", "rsub.Scalar", "scaled_dot_product_attention.default", "scatter.src",
-    "scatter_add.default", "select.int", "sigmoid.default", "sin.default", "slice.Tensor", "softplus.default",
+    "select.int", "sigmoid.default", "sin.default", "slice.Tensor", "softplus.default",
     "split.Tensor", "split_with_sizes.default", "sqrt.default", "square.default", "squeeze.dim", "stack.default",
     "sub.Tensor", "sum.dim_IntList", "sym_size.int", "tanh.default", "to.device", "to.dtype", "to.dtype_layout",
     "transpose.int", "tril.default", "unbind.int", "unflatten.int", "unsqueeze.default", "view.default", "where.Scalar",
@@ -42,16 +42,17 @@ NETWORKS = [  # of the usual layers of other networks
     "leaky_relu.default", "log2.default", "log_softmax.int", "logical_and.default", "logical_not.default",
     "logical_or.default", "logsumexp.default", "lstm.input", "lt.Tensor", "max.default", "max.dim",
     "max_pool1d.default", "mean.default", "mean.dim", "min.default", "min.dim", "mish.default", "mm.default",
-    "mul.Scalar", "native_layer_norm.default", "ones.default", "permute.default", "pow.Tensor_Scalar",
-    "prod.dim_int", "remainder.Tensor", "repeat.default", "repeat_interleave.self_int", "rms_norm.default",
-    "rnn_relu.input", "rnn_tanh.input", "round.default", "selu.default", "sign.default", "silu.default",
-    "sinh.default", "softmax.int", "sort.default", "special_ndtr.default", "special_ndtri.default", "split.sizes",
+    "mul.Scalar", "native_layer_norm.default", "new_ones.default", "ones.default", "permute.default",
+    "pow.Tensor_Scalar", "prod.dim_int", "remainder.Tensor", "repeat.default", "repeat_interleave.self_int",
+    "rms_norm.default", "rnn_relu.input", "rnn_tanh.input", "round.default", "scatter_add.default", "selu.default",
+    "sign.default", "silu.default", "sinh.default", "softmax.int", "sort.default", "special_ndtr.default",
+    "special_ndtri.default", "split.sizes",
     "squeeze.default", "squeeze.dims", "std.correction", "std.dim", "sub.Scalar", "sum.default", "t.default",
     "tan.default", "to.other", "topk.default", "triu.default", "var.correction", "var.dim", "zeros.default",
 ]  # fmt: skip
 COMMODITY = [
     "correlation_regime", "ewm_mean", "garch_variance", "linear_recurrence", "lltm", "lstm", "rolling_correlation",
-    "seasonal_decompose", "series_program", "technical_indicators",
+    "rolls_ahead", "seasonal_decompose", "series_program", "technical_indicators",
 ]  # fmt: skip
 SIZES = ("_operator.add", "_operator.mul", "_operator.neg", "_operator.sub")  # arithmetic of sizes
 OPERATORS = frozenset(

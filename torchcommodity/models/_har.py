@@ -23,7 +23,7 @@ from torchcommodity.models._location import Location
 from torchcommodity.models._price_scale import LARGEST_CHANGE, scale_inputs
 from torchcommodity.models._ranges import range_shocks
 from torchcommodity.models._returns import OwnRows, last_innovations, own_rows, return_paths
-from torchcommodity.models._rolls import GapPriors, curve_shift, list_rolls, rolls_ahead, rolls_passed, tail
+from torchcommodity.models._rolls import GapPriors, curve_shift, find_rolls, tail, weigh_gaps
 from torchcommodity.nn import PERSISTENCE
 from torchcommodity.ops import ewm_mean, garch_variance, log_returns
 
@@ -227,7 +227,7 @@ class Har(nn.Module):
         """Returns without the gaps of contract rolls, and the effect of the upcoming rolls at the last rows.
 
         The curve gives the gaps that it prices. Any other gap is expected to be the mean of the symbol's past gaps of
-        that month, shrunk to zero unless they differ by month, see `rolls_ahead`, and adds its own variance. The inputs
+        that month, shrunk to zero unless they differ by month, see `weigh_gaps`, and adds its own variance. The inputs
         are those of `forward`, with their batch axis.
         """
         check_inputs(inputs, self.assets, self.config)
@@ -241,13 +241,13 @@ class Har(nn.Module):
             shocks = self._shocks(returns, prices, bars, past)
             return AdjustedReturns(returns, shocks, *self._mean_square(shocks, past), shift, zeros, extra)
         has_price = (prices > 0) & (prices < torch.inf)
-        listed = list_rolls(rolls[:, : T + self.config.horizons[-1]], has_price, past)
-        passed = rolls_passed(listed, T)
-        clean = torch.where(passed > 0, torch.nan, returns)
+        horizons = self.config.horizons
+        found = find_rolls(rolls[:, : T + horizons[-1]], has_price, returns, horizons, last_rows, past)
+        clean = torch.where(found.passed, torch.nan, returns)
         shocks = self._shocks(clean, prices, bars, past)
         count, long_run = self._mean_square(shocks, past)
         priors = GapPriors(self.config.gap_prior, self.config.gap_variance_prior)
-        ahead = rolls_ahead(listed, passed, returns, tail(long_run, last_rows), self.config.horizons, priors, past)
+        ahead = weigh_gaps(found, tail(long_run, last_rows), priors)
         shift, variance = ahead.shift, ahead.counts * ahead.gap_variance.unsqueeze(2)
         if curve is not None:
             priced = curve_shift(tail(curve, last_rows).to(shift), ahead.counts)

@@ -48,6 +48,8 @@ from torchcommodity.ops._rolling.rolling_skew_kurt import rolling_skew as rollin
 from torchcommodity.ops._rolling.rolling_var import rolling_std as rolling_std  # noqa: E402
 from torchcommodity.ops._rolling.rolling_var import rolling_var as rolling_var  # noqa: E402
 from torchcommodity.ops._rolling.window_sum import window_sum as window_sum  # noqa: E402
+from torchcommodity.ops._rolls.rolls_ahead import RollsAhead as RollsAhead  # noqa: E402
+from torchcommodity.ops._rolls.rolls_ahead import rolls_ahead as rolls_ahead  # noqa: E402
 from torchcommodity.ops._scan.linear_recurrence import linear_recurrence as linear_recurrence  # noqa: E402
 from torchcommodity.ops._seasonal.seasonal_decompose import SeasonalDecomposition as SeasonalDecomposition  # noqa: E402
 from torchcommodity.ops._seasonal.seasonal_decompose import seasonal_decompose as seasonal_decompose  # noqa: E402
@@ -74,6 +76,7 @@ __all__ = [
     "GarchForecast",
     "HamiltonFilter",
     "ParabolicSAR",
+    "RollsAhead",
     "STLDecomposition",
     "SeasonalDecomposition",
     "ccc_correlation",
@@ -121,6 +124,7 @@ __all__ = [
     "rolling_sum",
     "rolling_var",
     "rolling_zscore",
+    "rolls_ahead",
     "seasonal_decompose",
     "series",
     "stl",

@@ -57,27 +57,30 @@ def _run_loop(loop: list[int], statements: tuple[Statement, ...], registers: Reg
     A statement that looks back sees all rows up to this one, and its last result counts; others see this row only.
     """
     history: dict[int, list[Masked]] = {i: [] for i in loop}
+    operands = {j for i in loop for j in statements[i].operands}
+    rows_of = history | {j: _rows(registers[j]) for j in operands - history.keys()}
     states: Registers = {}
-    for t in range(like.value.shape[-2]):
+    for t, row in enumerate(_rows(like)):
         for i in loop:
-            statement, row = statements[i], Masked(*(x[..., t : t + 1, :] for x in like))
+            statement = statements[i]
             if statement.name == "feedback":
                 history[i].append(states.setdefault(i, _constant(statement, row)))
             elif statement.name == "assign":
-                old, new = (_row(j, history, registers, t) for j in statement.operands)
+                old, new = (rows_of[j][t] for j in statement.operands)
                 states[statement.operands[0]] = STATEMENTS["fill"](new, old)
             elif statement.name in LOOKING_BACK:
-                rows = {j: _stack([_row(j, history, registers, s) for s in range(t + 1)]) for j in statement.operands}
+                rows = {j: _stack(rows_of[j][: t + 1]) for j in statement.operands}
                 result = _run(statement, rows, Masked(*(x[..., : t + 1, :] for x in like)))
                 history[i].append(Masked(*(x[..., -1:, :] for x in result)))
             else:
-                history[i].append(_run(statement, {j: _row(j, history, registers, t) for j in statement.operands}, row))
+                history[i].append(_run(statement, {j: rows_of[j][t] for j in statement.operands}, row))
     empty = Masked(*(x[..., :0, :] for x in like))
     registers |= {i: _stack(rows) if rows else empty for i, rows in history.items()}
 
 
-def _row(i: int, history: dict[int, list[Masked]], registers: Registers, t: int) -> Masked:
-    return history[i][t] if i in history else Masked(*(x[..., t : t + 1, :] for x in registers[i]))
+def _rows(x: Masked) -> list[Masked]:
+    """Every row; their gradients are put together once, where those of slices would each fill all rows."""
+    return [Masked(*row) for row in zip(*(y.split(1, -2) for y in x))] if x.value.shape[-2] else []
 
 
 def _stack(rows: list[Masked]) -> Masked:
