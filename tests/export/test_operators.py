@@ -11,7 +11,7 @@ from torchcommodity import data, forecast, optimize
 from torchcommodity.data import Panel
 from torchcommodity.export import RawPriceForecaster, make_metadata
 from torchcommodity.export._export_program import trace
-from torchcommodity.export._graph_allowlist import NETWORKS, OPERATORS, replace_in_place
+from torchcommodity.export._graph_allowlist import NETWORKS, OPERATORS, SIZES, replace_in_place
 from torchcommodity.forecast import Forecaster
 from torchcommodity.models import MODELS, HarConfig, default_config
 from torchcommodity.training import FitConfig, TrainConfig
@@ -56,6 +56,7 @@ def test_operators_are_those_of_all_models() -> None:
                 is_operator = isinstance(node.target, torch._ops.OpOverload)
                 names.add(f"torch.ops.{node.target}" if is_operator else f"_operator.{node.target.__name__}")
     names -= {"_operator.getitem"}  # of a list of tensors: no node of the file
+    names |= {*SIZES}  # arithmetic of sizes is that of any network
     assert sorted(names) == sorted(OPERATORS - {f"torch.ops.aten.{name}" for name in NETWORKS})
 
 

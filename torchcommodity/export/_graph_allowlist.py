@@ -15,9 +15,9 @@ import torch
 
 ATEN = [
     "__and__.Scalar", "__and__.Tensor", "__or__.Tensor", "_assert_tensor_metadata.default", "abs.default", "add.Tensor",
-    "alias.default", "all.dim", "amax.default", "amin.default", "any.dim", "arange.default", "arange.start",
-    "bitwise_not.default", "broadcast_tensors.default", "cat.default", "clamp.Tensor", "clamp.default", "clone.default",
-    "contiguous.default", "conv1d.default", "convolution.default", "cos.default", "cumsum.default", "detach.default",
+    "alias.default", "all.dim", "amax.default", "amin.default", "any.dim", "arange.default",
+    "bitwise_not.default", "broadcast_tensors.default", "cat.default", "clamp.Tensor", "clamp.default",
+    "conv1d.default", "convolution.default", "cos.default", "cumsum.default", "detach.default",
     "diff.default", "div.Tensor", "dropout.default", "eq.Tensor", "exp.default", "expand.default", "expand_as.default",
     "expm1.default", "eye.default", "flatten.using_ints", "flip.default", "floor.default", "full_like.default",
     "gather.default", "ge.Scalar", "gt.Scalar", "gt.Tensor", "index.Tensor", "index_select.default", "isfinite.default",
@@ -34,9 +34,10 @@ ATEN = [
     "where.ScalarOther", "where.ScalarSelf", "where.self", "zeros_like.default",
 ]  # fmt: skip
 NETWORKS = [  # of the usual layers of other networks
-    "acos.default", "adaptive_avg_pool1d.default", "add.Scalar", "addmm.default", "argmax.default",
+    "acos.default", "adaptive_avg_pool1d.default", "add.Scalar", "addmm.default", "arange.start", "argmax.default",
     "argmin.default", "asin.default", "asinh.default", "atan.default", "atan2.default", "avg_pool1d.default",
-    "batch_norm.default", "bmm.default", "ceil.default", "chunk.default", "conv2d.default", "cosh.default",
+    "batch_norm.default", "bmm.default", "ceil.default", "chunk.default", "clone.default", "contiguous.default",
+    "conv2d.default", "cosh.default",
     "div.Scalar", "elu.default", "eq.Scalar", "erf.default", "erfinv.default", "full.default", "ge.Tensor",
     "gelu.default", "group_norm.default", "gru.input", "hardtanh.default", "layer_norm.default", "le.Tensor",
     "leaky_relu.default", "log2.default", "log_softmax.int", "logical_and.default", "logical_not.default",
