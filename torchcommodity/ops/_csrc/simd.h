@@ -90,6 +90,7 @@ inline void square_root(number_t& x) {
   x = std::sqrt(x);
 }
 
+#if !defined(__CUDACC__)  // nvcc does not expand a pack in __builtin_shufflevector
 // a0 b0 a1 b1 ...: the first half in `low`, the second half in `high`.
 template <typename scalar_t>
 inline void zip(const Vec<scalar_t>& a, const Vec<scalar_t>& b, Vec<scalar_t>& low, Vec<scalar_t>& high) {
@@ -108,5 +109,6 @@ inline void interleave(const Vec<scalar_t> (&x)[4], Vec<scalar_t> (&to)[4]) {
   zip<scalar_t>(x[0], x[2], even[0], even[1]), zip<scalar_t>(x[1], x[3], odd[0], odd[1]);
   zip<scalar_t>(even[0], odd[0], to[0], to[1]), zip<scalar_t>(even[1], odd[1], to[2], to[3]);
 }
+#endif
 
 }  // namespace commodity
