@@ -7,13 +7,21 @@
 
 namespace commodity {
 
+// The bits of a number; a vector of numbers has a vector of them.
+template <typename Number>
+struct Bits {
+  using type = uint64_t;
+};
+
 // exp(x) = 2^k exp(r) with |r| <= ln 2 / 2, and a Taylor series in r. Zero below -708: no subnormal numbers.
-COMMODITY_INLINE double fast_exp(double x) {
+template <typename Number>
+COMMODITY_INLINE Number fast_exp(const Number& x) {
+  using bits_t = typename Bits<Number>::type;
   constexpr double shift = 0x1.8p52;  // adding it leaves the nearest integer in the low bits
-  const double bounded = x < -709 ? -709 : (x > 710 ? 710 : x);
-  const double shifted = bounded * 1.4426950408889634 + shift, k = shifted - shift;
-  const double r = (bounded - k * 0x1.62e42fefap-1) - k * 0x1.cf79abc9e3b3ap-40;
-  double p = 1.0 / 6227020800;
+  const Number above = x < -709 ? Number{} - 709 : x, bounded = above > 710 ? Number{} + 710 : above;
+  const Number shifted = bounded * 1.4426950408889634 + shift, k = shifted - shift;
+  const Number r = (bounded - k * 0x1.62e42fefap-1) - k * 0x1.cf79abc9e3b3ap-40;
+  Number p = Number{} + 1.0 / 6227020800;
   p = p * r + 1.0 / 479001600;
   p = p * r + 1.0 / 39916800;
   p = p * r + 1.0 / 3628800;
@@ -26,20 +34,22 @@ COMMODITY_INLINE double fast_exp(double x) {
   p = p * r + 1.0 / 6;
   p = p * r + 0.5;
   p = (p * r + 1) * r + 1;
-  const double scale = std::bit_cast<double>((std::bit_cast<uint64_t>(shifted) + 1023) << 52);
-  const double y = p * scale;
-  return x > 709.4 ? std::numeric_limits<double>::infinity() : (x < -708 ? 0 : y);
+  const Number scale = std::bit_cast<Number>((std::bit_cast<bits_t>(shifted) + 1023) << 52);
+  const Number y = x < -708 ? Number{} : p * scale;
+  return x > 709.4 ? Number{} + std::numeric_limits<double>::infinity() : y;
 }
 
 // log(x) = k ln 2 + 2 artanh((m - 1) / (m + 1)) with m in [sqrt(1/2), sqrt(2)], for positive normal x.
-COMMODITY_INLINE double fast_log(double x) {
-  const uint64_t bits = std::bit_cast<uint64_t>(x);
-  const double m = std::bit_cast<double>((bits & 0x000fffffffffffff) | 0x3ff0000000000000);
-  const double exponent = std::bit_cast<double>((bits >> 52) | 0x4330000000000000) - (0x1p52 + 1023);
-  const bool upper = m > 1.4142135623730951;
-  const double scaled = upper ? 0.5 * m : m, k = upper ? exponent + 1 : exponent;
-  const double s = (scaled - 1) / (scaled + 1), z = s * s;
-  double p = 2.0 / 21;
+template <typename Number>
+COMMODITY_INLINE Number fast_log(const Number& x) {
+  using bits_t = typename Bits<Number>::type;
+  const bits_t bits = std::bit_cast<bits_t>(x);
+  const Number m = std::bit_cast<Number>((bits & 0x000fffffffffffff) | 0x3ff0000000000000);
+  const Number exponent = std::bit_cast<Number>((bits >> 52) | 0x4330000000000000) - (0x1p52 + 1023);
+  const auto upper = m > 1.4142135623730951;
+  const Number scaled = upper ? 0.5 * m : m, k = upper ? exponent + 1 : exponent;
+  const Number s = (scaled - 1) / (scaled + 1), z = s * s;
+  Number p = Number{} + 2.0 / 21;
   p = p * z + 2.0 / 19;
   p = p * z + 2.0 / 17;
   p = p * z + 2.0 / 15;

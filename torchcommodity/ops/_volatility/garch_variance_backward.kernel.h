@@ -8,36 +8,40 @@ namespace {
 template <typename scalar_t>
 struct Garch {
   using number_t = Number<scalar_t>;
-  enum { kAlpha, kNegative, kMean, kBeta };  // weights of r^2: by its sign, and of h where the return is missing
+  enum {
+    kAlpha,
+    kNegative,
+    kBeta,
+    kMissing
+  };  // weights of r^2 by its sign, of h, and of h where the return is missing
   using Column = std::array<number_t, 4>;
-  // `weight` is that of r^2, and of h where the return x is missing; a missing h has no gradient.
+  // `value` is zero where the return x is missing; a missing h has no gradient.
   struct Row {
-    number_t x, h, weight, grad;
+    number_t x, value, h, weight, grad;
   };
   VarianceRows<scalar_t> rows;
 
   COMMODITY_INLINE Column column(int64_t panel, int64_t n) const {
     const int64_t i = panel * rows.assets + n;
-    const number_t alpha = read(rows.alpha + i), negative = alpha + read(rows.gamma + i);
-    return {alpha, negative, (negative + alpha) / 2, read(rows.beta + i)};
+    const number_t alpha = read(rows.alpha + i), gamma = read(rows.gamma + i), beta = read(rows.beta + i);
+    return {alpha, alpha + gamma, beta, alpha + gamma / 2 + beta};
   }
   COMMODITY_INLINE Row row(const Column& c, int64_t i) const {
     const number_t x = read(rows.r + i), h = read(rows.h + i), grad = read(rows.grad + i);
-    const number_t weight = x < 0 ? c[kNegative] : c[kAlpha];
-    return {x, h == h ? h : 0, x == x ? weight : c[kMean], h == h ? grad : 0};
+    return {x, x == x ? x : 0, h == h ? h : 0, x < 0 ? c[kNegative] : c[kAlpha], h == h ? grad : 0};
   }
   COMMODITY_INLINE Affine<1, number_t> map(const Column& c, const Row& row) const {
-    return {row.x == row.x ? c[kBeta] : c[kBeta] + row.weight, {row.grad}};
+    return {row.x == row.x ? c[kBeta] : c[kMissing], {row.grad}};
   }
   COMMODITY_INLINE scalar_t return_gradient(const Column&, const Row& row, number_t adjoint) const {
-    return static_cast<scalar_t>(row.x == row.x ? 2 * row.weight * (adjoint * row.x) : 0);
+    return static_cast<scalar_t>(2 * row.weight * (adjoint * row.value));
   }
   // A negative return counts in full for gamma, a missing one by half.
   COMMODITY_INLINE void add_parameters(const Row& row, number_t adjoint, number_t (&sums)[kTimeSums]) const {
-    const number_t square = row.x == row.x ? adjoint * row.x * row.x : adjoint * row.h;
-    const number_t not_positive = row.x >= 0 ? 0 : square;
-    sums[0] += adjoint, sums[1] += square, sums[2] += adjoint * row.h;
-    sums[3] += row.x == row.x ? not_positive : not_positive / 2;
+    const number_t product = adjoint * row.value, variance = adjoint * row.h;
+    const number_t square = row.x == row.x ? product * row.value : variance, other = row.x >= 0 ? 0 : square;
+    sums[0] += adjoint, sums[1] += square, sums[2] += variance;
+    sums[3] += row.x == row.x ? other : other / 2;
   }
 };
 
