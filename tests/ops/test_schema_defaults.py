@@ -32,6 +32,7 @@ COMPUTED = {  # by the public function, from the other arguments
     "ewm_mean": {"alpha"},  # from com, span or halflife
     "garch_variance": {"gamma", "initial"},
     "hamilton_filter": {"initial"},
+    "lltm": {"bias"},  # with the two parts of its weight
 }
 
 

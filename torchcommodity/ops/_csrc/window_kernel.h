@@ -399,7 +399,8 @@ void for_each_few_rows(const Tensor&, const Panels& panels, const Body& body) {
   });
 }
 
-// A few vectors of columns at a time, then one, which may cover columns for a second time, then single columns.
+// A few vectors of columns at a time, then one, which may cover columns for a second time, with the same bits. Single
+// columns only where the panel has fewer than a vector.
 template <typename Statistic, typename scalar_t>
 COMMODITY_SIMD void roll_block(const Statistic& statistic, const WindowPanel<scalar_t>& in, const WindowBlock& block,
                                int64_t at, void* memory) {
@@ -408,7 +409,7 @@ COMMODITY_SIMD void roll_block(const Statistic& statistic, const WindowPanel<sca
   int64_t n = 0;
   for (; n + many <= block.width; n += many)
     roll_columns<Vec<number_t>, Statistic::kVectors>(statistic, in, block, at + n, n == 0 ? block.width : 0, memory);
-  for (; n + 1 < block.width && block.width >= one; n += one)
+  for (; n < block.width && (block.width >= one || block.first > 0); n += one)
     roll_columns<Vec<number_t>, 1>(statistic, in, block, at + std::min(n, block.width - one), n == 0 ? block.width : 0,
                                    memory);
   for (; n < block.width; ++n) roll_columns<number_t, 1>(statistic, in, block, at + n, 1, memory);
@@ -418,11 +419,35 @@ struct alignas(64) CacheLine {
   char bytes[64];
 };
 
+// A panel of fewer columns than a vector has, copied to one of whole vectors: in single columns the compiler would fuse
+// other products.
+template <typename scalar_t, typename Statistic>
+void roll_padded(const Panels& panels, const WindowPanel<scalar_t>& in, const Statistic& statistic, int64_t lines) {
+  constexpr int64_t width = Simd<typename Statistic::template Number<scalar_t> >::count;
+  const int64_t steps = panels.steps, assets = panels.assets;
+  parallel_for(0, panels.batch, std::max<int64_t>(1, kGrain / (steps * width + 1)), [&](int64_t begin, int64_t end) {
+    std::vector<scalar_t> x(steps * width), y(steps * width);
+    AlignedVector<CacheLine> memory(lines * in.window);
+    const WindowPanel<scalar_t> padded{x.data(), y.data(), width, in.window, in.min_count};
+    for (int64_t panel = begin; panel < end; ++panel) {
+      const int64_t first = panel * panels.size();
+      for (int64_t t = 0; t < steps; ++t) std::copy_n(in.x + first + t * in.stride, assets, &x[t * width]);
+      for (int64_t t = 0; t < steps; t += in.window)
+        roll_block(statistic, padded, WindowBlock{0, 0, width, t, std::min(t + in.window, steps)}, t * width,
+                   memory.data());
+      for (int64_t t = 0; t < steps; ++t) std::copy_n(&y[t * width], assets, in.y + first + t * in.stride);
+    }
+  });
+}
+
 template <typename scalar_t, typename Statistic>
 void roll_panels(const Tensor&, const Panels& panels, const WindowPanel<scalar_t>& in, const Statistic& statistic) {
   using Number = Vec<typename Statistic::template Number<scalar_t> >;
   using Walk = WindowWalk<Statistic, Number, false>;
   constexpr int64_t lines = Statistic::kVectors * (sizeof(Walk::sum) + sizeof(Walk::count)) / sizeof(CacheLine) + 1;
+  if constexpr (!requires { statistic.other_output(0); })
+    if (panels.assets < Simd<typename Statistic::template Number<scalar_t> >::count)
+      return roll_padded(panels, in, statistic, lines);
   for_each_window_block<CacheLine>(
       panels, in.window, lines,
       [&](const WindowBlock& block, CacheLine* memory) {

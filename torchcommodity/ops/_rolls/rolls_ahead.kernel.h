@@ -5,7 +5,7 @@ using namespace commodity;
 
 namespace {
 
-constexpr int64_t kMonths = 12, kMaxHorizons = 64, kMoments = 4;
+constexpr int64_t kMonths = 12, kMoments = 4, kHorizons = 64;  // horizons of a pass over the rows
 
 // One scan over the rows of a series. A roll waits for the next row with a price, whose return contains its gap; then
 // it counts among the gaps of its month. The rolls within each horizon are counted by a window of rows that slides on.
@@ -22,8 +22,8 @@ struct RollScan {
   double* moments;               // (B, L, 4, N)
   int64_t* next_counts;
   double* next_sums;
-  int64_t horizons[kMaxHorizons];
-  int64_t H, T, R, N, L;
+  int64_t horizons[kHorizons];
+  int64_t H, all, first, T, R, N, L;  // horizons [first, first + H) of all
   double prior;
 
   // waiting, number, sum and mean of gaps by month; rolls by month, last row and open rows of each window
@@ -106,8 +106,8 @@ struct RollScan {
         count += ahead;
         expected += ahead * mean[m];
       }
-      counts[(line * H + h) * N + column] = static_cast<int64_t>(count);
-      shift[(line * H + h) * N + column] = static_cast<scalar_t>(expected);
+      counts[(line * all + first + h) * N + column] = static_cast<int64_t>(count);
+      shift[(line * all + first + h) * N + column] = static_cast<scalar_t>(expected);
     }
     const double values[kMoments] = {between, squares, freedom, months};
     for (int64_t k = 0; k < kMoments; ++k) moments[(line * kMoments + k) * N + column] = values[k];
@@ -135,8 +135,8 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor> rolls_ahead(const Ten
                   "rolls_ahead: rolls must be int64, has_price bool");
   const int64_t T = returns_.size(-2), R = rolls_.size(-2), N = returns_.size(-1), panels = count_panels(returns_);
   const int64_t L = last_rows.value_or(T), H = static_cast<int64_t>(horizons.size());
-  STD_TORCH_CHECK(0 <= L && L <= T && T <= R && 1 <= H && H <= kMaxHorizons,
-                  "rolls_ahead: expected 1 to 64 horizons, and last_rows <= T <= rows of rolls");
+  STD_TORCH_CHECK(0 <= L && L <= T && T <= R && 1 <= H,
+                  "rolls_ahead: expected horizons, and last_rows <= T <= rows of rolls");
   const auto check_before = [&](const std::optional<Tensor>& x, int64_t rows, ScalarType dtype) {
     STD_TORCH_CHECK(!x || (x->numel() == panels * rows * N && x->scalar_type() == dtype),
                     "rolls_ahead: state must be int64 (..., 24, N) and float64 (..., 13, N)");
@@ -168,14 +168,19 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor> rolls_ahead(const Ten
                             next_counts.mutable_data_ptr<int64_t>(),
                             next_sums.mutable_data_ptr<double>(),
                             {},
+                            0,
                             H,
+                            0,
                             T,
                             R,
                             N,
                             L,
                             prior};
-    std::copy(horizons.begin(), horizons.end(), scan.horizons);
-    for_each_panel(returns, panels * N, scan);
+    for (; scan.first < H; scan.first += kHorizons) {
+      scan.H = std::min(kHorizons, H - scan.first);
+      std::copy_n(horizons.begin() + scan.first, scan.H, scan.horizons);
+      for_each_panel(returns, panels * N, scan);
+    }
   });
   return {shift, counts, moments, passed, next_counts, next_sums};
 }

@@ -12,7 +12,6 @@ from torch_opkit.arguments import check_integer, check_number, check_panel, rais
 from torchcommodity.ops._scan.linear_recurrence import linear_recurrence
 
 MONTHS = 12
-MAX_HORIZONS = 64  # of the kernels
 
 
 class RollsAhead(NamedTuple):
@@ -46,7 +45,7 @@ def rolls_ahead(
             no horizon counts. The last A rows are the next trading days.
         has_price: Rows with a price.
         returns: Log-returns, with their gaps; NaN is missing.
-        horizons: 1 to 64 numbers of open rows, each >= 1. A horizon with fewer open rows ends with the last row.
+        horizons: Numbers of open rows, each >= 1. A horizon with fewer open rows ends with the last row.
         last_rows: Results of this number L of last rows, with the same bits. None means all.
         prior: Number of gaps of zero added to those of a month, > 0: shrinks a mean of few gaps.
         state: `state` of the rows before these.
@@ -85,8 +84,8 @@ def rolls_ahead(
         raise_invalid(name, "has_price must be bool, of the shape of returns", has_price=has_price, returns=returns)
     if rolls.shape[-2] < returns.shape[-2]:
         raise_invalid(name, "rolls must have at least the rows of returns", rolls=rolls, returns=returns)
-    if not 1 <= len(horizons) <= MAX_HORIZONS:
-        raise_invalid(name, f"horizons must have 1 to {MAX_HORIZONS} entries", horizons=horizons)
+    if not len(horizons):
+        raise_invalid(name, "horizons must not be empty", horizons=horizons)
     for horizon in horizons:
         check_integer(name, 1, horizons=horizon)
     if last_rows is not None:
@@ -137,7 +136,8 @@ def _tables(
     ahead = [scheduled.gather(-2, end.unsqueeze(-3).expand_as(passed)) - passed for end in ends]
     has_gap = ~_gather_rows(returns, passed_by).isnan()
     counts = _month_sums(weights * has_gap, cells, L, gaps_before)
-    return _Tables(weights, passed_by, cells, ahead, counts, scheduled[..., L - 1, :] - passed[..., -1, :])
+    waiting = scheduled[..., L - 1 : L, :] - passed[..., -1:, :]  # a slice: an index L - 1 makes export fix L
+    return _Tables(weights, passed_by, cells, ahead, counts, waiting.squeeze(-2))
 
 
 def _reference(
@@ -330,9 +330,7 @@ def _cases() -> Cases:
                 Sample(rolls[:, :10], has_price, returns, horizons=[2]), "rolls must have at least the rows of returns"
             ),
             Bad(Sample(rolls, returns, returns, horizons=[2]), "has_price must be bool, of the shape of returns"),
-            Bad(
-                Sample(rolls, has_price, returns, horizons=[]), r"horizons must have 1 to 64 entries; got horizons=\[\]"
-            ),
+            Bad(Sample(rolls, has_price, returns, horizons=[]), r"horizons must not be empty; got horizons=\[\]"),
             Bad(Sample(rolls, has_price, returns, horizons=[0]), "horizons must be >= 1; got horizons=0"),
             Bad(Sample(rolls, has_price, returns, horizons=[2], last_rows=12), "last_rows must be"),
             Bad(Sample(rolls, has_price, returns, horizons=[2], prior=0.0), "prior must be > 0; got prior=0"),
