@@ -15,3 +15,10 @@
 #else
 #define COMMODITY_IVDEP _Pragma("GCC ivdep")
 #endif
+
+// The loop that follows has at most 8 iterations, and is written out.
+#if defined(__CUDACC__) || defined(__clang__)
+#define COMMODITY_UNROLL _Pragma("unroll")
+#else
+#define COMMODITY_UNROLL _Pragma("GCC unroll 8")
+#endif

@@ -58,17 +58,18 @@ struct Series {
     if (derivatives) {
       add_derivatives(d_log_h, curvature, inverse, d_nu, d_nu_log_h, curvature_nu);
       const Number slope = observed ? beta : persistence, missing = (1 - count) / kAlphas;
-#pragma GCC unroll 8
-      for (int j = 1; j < kVariance; ++j)
-#pragma GCC unroll 8
+      COMMODITY_UNROLL
+      for (int j = 1; j < kVariance; ++j) {
+        COMMODITY_UNROLL
         for (int i = 0; i <= j; ++i) {
           const Number by_j = j == kBeta ? Number{} + 1 : missing, by_i = i == kBeta ? Number{} + 1 : missing;
           d2h[pair(i, j)] = slope * d2h[pair(i, j)] + by_j * dh[i] + (i == 0 ? Number{} : by_i * dh[j]);
         }
+      }
       const Number regressor = square + missing * h;
       const Number positive_only = kAlphas == 1 ? regressor : negative ? Number{} : regressor;
       const Number negative_only = negative | (observed == 0) ? regressor : Number{};
-#pragma GCC unroll 8
+      COMMODITY_UNROLL
       for (int i = 0; i < kVariance; ++i)
         dh[i] = (i == 0 ? Number{} + 1 : i == kBeta ? h : i == 1 ? positive_only : negative_only) + slope * dh[i];
     }
@@ -79,14 +80,14 @@ struct Series {
   COMMODITY_INLINE void add_derivatives(const Number& d_log_h, const Number& curvature, const Number& inverse,
                                         const Number& d_nu, const Number& d_nu_log_h, const Number& curvature_nu) {
     Number u[kVariance], row_score[kVariance];
-#pragma GCC unroll 8
+    COMMODITY_UNROLL
     for (int i = 0; i < kVariance; ++i) u[i] = dh[i] * inverse;
     const Number outer_weight = d_log_h + curvature, d_h = d_log_h * inverse;
-#pragma GCC unroll 8
+    COMMODITY_UNROLL
     for (int j = 0; j < kVariance; ++j) {
       row_score[j] = d_log_h * u[j];
       score[j] += row_score[j];
-#pragma GCC unroll 8
+      COMMODITY_UNROLL
       for (int i = 0; i <= j; ++i) {
         information[pair(i, j)] += outer_weight * u[i] * u[j] - d_h * d2h[pair(i, j)];
         outer[pair(i, j)] += row_score[i] * row_score[j];
@@ -96,7 +97,7 @@ struct Series {
       score[kVariance] += d_nu;
       information[kPairs - 1] += curvature_nu;
       outer[kPairs - 1] += d_nu * d_nu;
-#pragma GCC unroll 8
+      COMMODITY_UNROLL
       for (int i = 0; i < kVariance; ++i) {
         information[pair(i, kVariance)] -= d_nu_log_h * u[i];
         outer[pair(i, kVariance)] += d_nu * row_score[i];
@@ -127,7 +128,6 @@ struct Score {
     for (int64_t i = 0; kStudent && i < 2; ++i) p[4 + i] = lanes.load(tail + (panel * 2 + i) * assets + n);
     Series<kAlphas, kStudent, Number> series(p, lanes.load(backcast + panel * assets + n));
     const scalar_t* r = returns + panel * steps * assets + n;
-#pragma GCC unroll 1
     for (int64_t t = 0; t < steps; ++t, r += assets) {
       if (t + kPrefetchRows < steps) lanes.prefetch(r + kPrefetchRows * assets);
       series.step(lanes.load(r), derivatives);
