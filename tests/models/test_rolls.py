@@ -9,7 +9,7 @@ from torch import Tensor
 from torch_opkit import Past, _widest
 from torchcommodity import data
 from torchcommodity.models import Har, HarConfig
-from torchcommodity.models._rolls import PRIOR, GapPriors, RollsAhead, curve_shift, find_rolls, weigh_gaps
+from torchcommodity.models._rolls import PRIOR, ExpectedGaps, GapPriors, curve_shift, find_rolls, weigh_gaps
 from torchcommodity.ops import log_returns
 
 HORIZONS = (2, 4)
@@ -44,7 +44,7 @@ def gappy() -> tuple[Tensor, Tensor, Tensor]:
 
 def effects(
     returns: Tensor, has_price: Tensor, rolls: Tensor, last_rows: int | None = None, past: Past | None = None
-) -> RollsAhead:
+) -> ExpectedGaps:
     long_run = torch.full_like(returns if last_rows is None else returns[:, -last_rows:], LONG_RUN)
     return weigh_gaps(find_rolls(rolls, has_price, returns, HORIZONS, last_rows, past or Past()), long_run, PRIORS)
 
@@ -86,8 +86,8 @@ def test_rolls_ahead_equal_a_loop_over_rolls(gappy: tuple[Tensor, Tensor, Tensor
 def test_gap_priors_limit_what_past_gaps_tell(gappy: tuple[Tensor, Tensor, Tensor]) -> None:
     returns, has_price, rolls = gappy
     long_run = torch.full_like(returns, LONG_RUN)
-    found = find_rolls(rolls, has_price, returns, HORIZONS, None, Past())
-    ignored = weigh_gaps(found, long_run, GapPriors(math.inf, math.inf))
+    ahead = find_rolls(rolls, has_price, returns, HORIZONS, None, Past())
+    ignored = weigh_gaps(ahead, long_run, GapPriors(math.inf, math.inf))
     assert ignored.shift.abs().max() == 0
     torch.testing.assert_close(ignored.gap_variance, 2 * long_run)
 

@@ -242,12 +242,12 @@ class Har(nn.Module):
             return AdjustedReturns(returns, shocks, *self._mean_square(shocks, past), shift, zeros, extra)
         has_price = (prices > 0) & (prices < torch.inf)
         horizons = self.config.horizons
-        found = find_rolls(rolls[:, : T + horizons[-1]], has_price, returns, horizons, last_rows, past)
-        clean = torch.where(found.passed, torch.nan, returns)
+        rolls_ahead = find_rolls(rolls[:, : T + horizons[-1]], has_price, returns, horizons, last_rows, past)
+        clean = torch.where(rolls_ahead.passed, torch.nan, returns)
         shocks = self._shocks(clean, prices, bars, past)
         count, long_run = self._mean_square(shocks, past)
         priors = GapPriors(self.config.gap_prior, self.config.gap_variance_prior)
-        ahead = weigh_gaps(found, tail(long_run, last_rows), priors)
+        ahead = weigh_gaps(rolls_ahead, tail(long_run, last_rows), priors)
         shift, variance = ahead.shift, ahead.counts * ahead.gap_variance.unsqueeze(2)
         if curve is not None:
             priced = curve_shift(tail(curve, last_rows).to(shift), ahead.counts)

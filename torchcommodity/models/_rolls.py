@@ -27,8 +27,8 @@ class GapPriors(NamedTuple):
     variance: float  # number of gaps that twice the variance of a return counts for
 
 
-class RollsAhead(NamedTuple):
-    """Rolls between the last priced row and the row h ahead, for each of the last rows."""
+class ExpectedGaps(NamedTuple):
+    """Of the rolls between the last priced row and the row h ahead, for each of the last rows."""
 
     counts: Tensor  # (B, L, H, N) int64
     shift: Tensor  # (B, L, H, N) their expected gaps, from the symbol's past gaps of the same months
@@ -41,30 +41,30 @@ def find_rolls(
     """Rolls that the rows pass, rolls ahead of each of the last L rows, and sums of the gaps up to it."""
     counts, sums = past.get("roll_counts"), past.get("roll_gaps")
     state = None if counts is None or sums is None else (counts, sums)
-    found = ops.rolls_ahead(rolls, has_price, returns, horizons, last_rows=last_rows, prior=PRIOR, state=state)
-    past.keep("roll_counts", found.state[0])
-    past.keep("roll_gaps", found.state[1])
-    return found
+    ahead = ops.rolls_ahead(rolls, has_price, returns, horizons, last_rows=last_rows, prior=PRIOR, state=state)
+    past.keep("roll_counts", ahead.state[0])
+    past.keep("roll_gaps", ahead.state[1])
+    return ahead
 
 
 def weigh_gaps(
-    found: ops.RollsAhead,
+    ahead: ops.RollsAhead,
     long_run: Tensor,  # (B, L, N) mean variance of the returns that contain no gap
     priors: GapPriors,
-) -> RollsAhead:
+) -> ExpectedGaps:
     """Number and expected gaps of the rolls ahead of each of the last L rows, and the variance of a gap.
 
     The variance of a gap about the mean of its month is drawn toward twice that of a return: a gap is the difference of
     two prices. F, the ratio of the variance of the monthly means to it, is about one for a series whose gaps have no
     seasonal pattern.
     """
-    between, squares, freedom, months = found.moments.unbind(-2)
+    between, squares, freedom, months = ahead.moments.unbind(-2)
     p = priors.variance
     within = (squares - between).clamp(min=0)
     variance = 2 * widest(long_run) if math.isinf(p) else (within + 2 * p * long_run) / (freedom + p)
     f = between / months.clamp(min=1) / variance
     evidence = (f / (f + priors.location)).to(long_run)
-    return RollsAhead(found.counts, evidence.unsqueeze(2) * found.shift, variance.to(long_run))
+    return ExpectedGaps(ahead.counts, evidence.unsqueeze(2) * ahead.shift, variance.to(long_run))
 
 
 def curve_shift(

@@ -3,7 +3,7 @@
 #pragma once
 #include "aten.h"
 #include "checks.h"
-#include "rows.h"
+#include "units.h"
 
 namespace commodity {
 

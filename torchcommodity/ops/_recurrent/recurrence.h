@@ -8,7 +8,7 @@
 #if !defined(COMMODITY_GPU)
 #include "checks.h"
 #include "packed_matrix.h"
-#include "rows.h"
+#include "units.h"
 
 namespace commodity {
 inline namespace on_cpu {

@@ -4,7 +4,7 @@
 #if defined(COMMODITY_GPU)
 #include "aten.h"
 #include "checks.h"
-#include "rows.h"
+#include "units.h"
 
 namespace commodity {
 inline namespace on_gpu {
