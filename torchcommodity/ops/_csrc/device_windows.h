@@ -42,6 +42,24 @@ COMMODITY_INLINE void for_each_window(int64_t first, int64_t window, const Add& 
   }
 }
 
+constexpr int64_t kRunRows =
+    64;  // of a thread that slides a window; a constant, so that results do not depend on the GPU
+
+// For long windows: calls finish(t, sum, previous) for the rows t of [first, last), with the sum over the `window` rows
+// that end in row t and that of the row before. add(sum, t, sign) adds row t times the sign to a sum.
+template <typename Sum, typename Add, typename Finish>
+COMMODITY_INLINE void slide_window(int64_t first, int64_t last, int64_t window, const Add& add, const Finish& finish) {
+  Sum sum{};
+#pragma unroll 8
+  for (int64_t t = first - window; t < first; ++t) add(sum, t, 1);
+#pragma unroll 4
+  for (int64_t t = first; t < last; ++t) {
+    const Sum previous = sum;
+    add(sum, t - window, -1), add(sum, t, 1);
+    finish(t, sum, previous);
+  }
+}
+
 // kTerms sums at once.
 template <typename Number, int kTerms>
 struct Sums {

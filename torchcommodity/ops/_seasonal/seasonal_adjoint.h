@@ -1,4 +1,4 @@
-// Gradient of seasonal_decompose with respect to the prices, for one column or a SIMD vector of columns (Number).
+// Gradient of seasonal_decompose with respect to the prices, for a SIMD vector of columns (Number).
 //
 // With d_t = price - trend (or price / trend), m_t the mean of d over the phase of t and c_t the mean of the phase
 // means: seasonal = m - c (or m / c), residual = d - seasonal (or d / seasonal). forward() recomputes these in one pass
