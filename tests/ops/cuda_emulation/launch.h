@@ -67,6 +67,30 @@ void launch_links(const Tensor&, int chains, int64_t links, const Tensor&, const
     }
 }
 
+// One thread runs all iterations of a loop before the next loop begins.
+struct Team {
+  template <typename Iteration>
+  void each(int64_t n, const Iteration& iteration) const {
+    for (int64_t i = 0; i < n; ++i) iteration(in_order(i, n));
+  }
+  template <typename Iteration>
+  void each_row(int64_t n, const Iteration& iteration) const {
+    each(n, iteration);
+  }
+  template <typename Iteration>
+  void each_column(int64_t n, const Iteration& iteration) const {
+    each(n, iteration);
+  }
+  template <typename T>
+  void prefetch(const T*) const {}
+};
+
+template <typename Body>
+void launch_teams(const Tensor&, int64_t panels, int64_t, int64_t bytes, const Body& body) {
+  std::vector<double> memory(bytes / sizeof(double));
+  for (int64_t i = 0; i < panels; ++i) body(Team{}, in_order(i, panels), memory.data());
+}
+
 template <typename Body>
 void launch_rows(const Tensor&, int64_t rows, int64_t terms, const Body& body) {
   for (int64_t i = 0; i < rows; ++i) {

@@ -15,39 +15,33 @@ struct DccRecursion {
   scalar_t* y;
   int64_t steps, n;
 
-  COMMODITY_INLINE int64_t memory() const { return Regression::size(n); }
+  COMMODITY_INLINE int64_t memory() const { return Regression::size(n) + n * n; }
   int64_t work() const { return steps * n * n; }
 
-  COMMODITY_INLINE void operator()(int64_t panel, double* memory) const {
+  COMMODITY_INLINE void operator()(const Team& team, int64_t panel, double* memory) const {
     const int64_t size = n * n;
     const Regression regression(memory, n);
-    const scalar_t *x = z + panel * steps * n, *start = initial + panel * size;
-    scalar_t* q = y + panel * steps * size;
-    if (steps > 0)
-      for (int64_t i = 0; i < n; ++i)
-        for (int64_t j = 0; j < n; ++j) q[i * n + j] = (start[i * n + j] + start[j * n + i]) / 2;
-    for (int64_t t = 1; t < steps; ++t, x += n, q += size) {
-      if (any_missing(x, n)) {
-        regression.fit(q, x);
-        advance(panel, q, [&](int64_t i, int64_t j) {
-          return regression.means[i] * regression.means[j] + regression.covariance(x, i, j);
-        });
-      } else {
-        advance(panel, q, [&](int64_t i, int64_t j) { return double(x[i]) * x[j]; });
-      }
-    }
-  }
-
- private:
-  template <typename Square>
-  COMMODITY_INLINE void advance(int64_t panel, scalar_t* q, const Square& square) const {
-    const scalar_t* goal = target + panel * n * n;
+    double* const intercept = memory + Regression::size(n);
     const double a = weights[2 * panel], b = weights[2 * panel + 1], c = 1 - a - b;
-    for (int64_t i = 0; i < n; ++i)
-      for (int64_t j = 0; j < n; ++j) {
-        const double mean = (double(goal[i * n + j]) + goal[j * n + i]) / 2;
-        q[(n + i) * n + j] = static_cast<scalar_t>(c * mean + a * square(i, j) + b * q[i * n + j]);
-      }
+    const scalar_t *x = z + panel * steps * n, *start = initial + panel * size, *goal = target + panel * size;
+    scalar_t* q = y + panel * steps * size;
+    if (steps == 0) return;
+    team.each_row(n, [&](int64_t i) {
+      team.each_column(n, [&](int64_t j) {
+        intercept[i * n + j] = c * ((double(goal[i * n + j]) + goal[j * n + i]) / 2);
+        q[i * n + j] = (start[i * n + j] + start[j * n + i]) / 2;
+      });
+    });
+    for (int64_t t = 1; t < steps; ++t, x += n, q += size) {
+      const bool missing = regression.fit(team, q, x);
+      team.each_row(n, [&](int64_t i) {
+        team.each_column(n, [&](int64_t j) {
+          const double covariance = missing ? regression.covariance(x, i, j) : 0;
+          const double square = regression.means[i] * regression.means[j] + covariance;
+          q[(n + i) * n + j] = static_cast<scalar_t>(intercept[i * n + j] + a * square + b * q[i * n + j]);
+        });
+      });
+    }
   }
 };
 
@@ -59,10 +53,10 @@ Tensor dcc_correlation(const Tensor& z_, const Tensor& weights_, const Tensor& t
   const Panels panels(z);
   Tensor y = new_empty(z, matrix_shape(z));
   dispatch("dcc_correlation", z, [&]<typename scalar_t>() {
-    for_each_panel(y, panels.batch,
-                   DccRecursion<scalar_t>{z.const_data_ptr<scalar_t>(), weights.const_data_ptr<scalar_t>(),
-                                          target.const_data_ptr<scalar_t>(), initial.const_data_ptr<scalar_t>(),
-                                          y.mutable_data_ptr<scalar_t>(), panels.steps, panels.assets});
+    for_each_matrix(y, panels.batch, panels.assets,
+                    DccRecursion<scalar_t>{z.const_data_ptr<scalar_t>(), weights.const_data_ptr<scalar_t>(),
+                                           target.const_data_ptr<scalar_t>(), initial.const_data_ptr<scalar_t>(),
+                                           y.mutable_data_ptr<scalar_t>(), panels.steps, panels.assets});
   });
   return y;
 }

@@ -12,21 +12,26 @@ struct NormalLogLikelihood {
   scalar_t* y;
   int64_t n;
 
-  COMMODITY_INLINE int64_t memory() const { return n * n; }
+  COMMODITY_INLINE int64_t memory() const { return n * n + 2 * n; }
   int64_t work() const { return n * n * n; }
 
-  COMMODITY_INLINE void operator()(int64_t row, double* swept) const {
+  COMMODITY_INLINE void operator()(const Team& team, int64_t row, double* swept) const {
     const scalar_t *values = x + row * n, *matrix = covariance + row * n * n;
-    for (int64_t i = 0; i < n; ++i)
-      for (int64_t j = 0; j < n; ++j) swept[i * n + j] = (double(matrix[i * n + j]) + matrix[j * n + i]) / 2;
-    double twice = sweep_observed(swept, values, n);
-    for (int64_t i = 0; i < n; ++i) {
-      if (values[i] != values[i]) continue;
+    double *const pivots = swept + n * n, *const terms = pivots + n;
+    team.each_row(n, [&](int64_t i) {
+      team.each_column(n, [&](int64_t j) { swept[i * n + j] = (double(matrix[i * n + j]) + matrix[j * n + i]) / 2; });
+    });
+    const double log_determinant = sweep_observed(team, swept, pivots, values, n);
+    team.each(n, [&](int64_t i) {
       double solution = 0;
       for (int64_t j = 0; j < n; ++j) solution -= values[j] == values[j] ? swept[i * n + j] * values[j] : 0;
-      twice += 1.8378770664093454836 + values[i] * solution;  // ln(2 pi)
-    }
-    y[row] = static_cast<scalar_t>(-twice / 2);
+      terms[i] = values[i] == values[i] ? 1.8378770664093454836 + values[i] * solution : 0;  // ln(2 pi)
+    });
+    team.each(1, [&](int64_t) {
+      double twice = log_determinant;
+      for (int64_t i = 0; i < n; ++i) twice += terms[i];
+      y[row] = static_cast<scalar_t>(-twice / 2);
+    });
   }
 };
 
@@ -36,9 +41,9 @@ Tensor normal_log_likelihood(const Tensor& x_, const Tensor& covariance_) {
   const Tensor x = contiguous(x_), covariance = contiguous(covariance_);
   Tensor y = new_empty(x, std::vector<int64_t>(x.sizes().begin(), x.sizes().end() - 1));
   dispatch("normal_log_likelihood", x, [&]<typename scalar_t>() {
-    for_each_panel(y, y.numel(),
-                   NormalLogLikelihood<scalar_t>{x.const_data_ptr<scalar_t>(), covariance.const_data_ptr<scalar_t>(),
-                                                 y.mutable_data_ptr<scalar_t>(), x.size(-1)});
+    for_each_matrix(y, y.numel(), x.size(-1),
+                    NormalLogLikelihood<scalar_t>{x.const_data_ptr<scalar_t>(), covariance.const_data_ptr<scalar_t>(),
+                                                  y.mutable_data_ptr<scalar_t>(), x.size(-1)});
   });
   return y;
 }

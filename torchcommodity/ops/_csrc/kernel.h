@@ -2,6 +2,7 @@
 // is a struct of pointers; the drivers call it, in parallel, on the device for which they are compiled. They are
 //
 //   for_each_panel(like, panels, body)             below: panels of which each is a sequence of its own
+//   for_each_matrix(like, panels, n, body)         below: the same, of which each step is arithmetic of n x n matrices
 //   run_series(like, batch, steps, columns, body)  recurrences over time: row by row on the CPU (rows.h), a thread for
 //                                                  each column on a GPU
 //   run_scan(like, batch, steps, columns, body)    those whose rows are affine maps: a scan on a GPU (device_scan.h)
@@ -49,6 +50,17 @@ void for_each_panel(const Tensor& like, int64_t panels, const Body& body) {
   launch(like, panels, PanelItem<Body>{body, data_ptr<double>(memory)});
 }
 
+// Calls body(team, panel, memory) for every panel, as for_each_panel does. The threads of a GPU's block are a team: all
+// of them run the body, and share the iterations of its loops team.each(n, f), for numbers, and team.each_row(n, f),
+// for the rows of a matrix, of which f calls team.each_column(n, g). What is computed outside of the loops is the same
+// in all threads. f writes to memory in each(), g in each_row(), and nothing else does. Iterations of a loop do not
+// depend on each other, and no thread begins the next before all are done; what is read after a loop is not written by
+// the next one.
+template <typename Body>
+void for_each_matrix(const Tensor& like, int64_t panels, int64_t n, const Body& body) {
+  launch_teams(like, panels, n, body.memory() * sizeof(double), body);
+}
+
 template <typename Body>
 struct SeriesItem {
   Body body;
@@ -92,6 +104,35 @@ void for_each_panel(const Tensor&, int64_t panels, const Body& body) {
     std::vector<double> memory(body.memory());
     for (int64_t panel = first; panel < last; ++panel) run_panel(body, panel, memory.data());
   });
+}
+
+// A single thread.
+struct Team {
+  template <typename Iteration>
+  COMMODITY_INLINE void each(int64_t n, const Iteration& iteration) const {
+    for (int64_t i = 0; i < n; ++i) iteration(i);
+  }
+  template <typename Iteration>
+  COMMODITY_INLINE void each_row(int64_t n, const Iteration& iteration) const {
+    for (int64_t i = 0; i < n; ++i) iteration(i);
+  }
+  template <typename Iteration>
+  COMMODITY_INLINE void each_column(int64_t n, const Iteration& iteration) const {
+    COMMODITY_IVDEP
+    for (int64_t j = 0; j < n; ++j) iteration(j);
+  }
+  template <typename T>
+  COMMODITY_INLINE void prefetch(const T*) const {}  // the hardware follows the rows of one panel
+};
+
+template <typename Body>
+struct MatrixBody : Body {
+  COMMODITY_INLINE void operator()(int64_t panel, double* memory) const { Body::operator()(Team{}, panel, memory); }
+};
+
+template <typename Body>
+void for_each_matrix(const Tensor& like, int64_t panels, int64_t, const Body& body) {
+  for_each_panel(like, panels, MatrixBody<Body>{body});
 }
 
 }  // namespace on_cpu

@@ -220,6 +220,70 @@ void launch_with_memory(const Tensor& like, int64_t items, int64_t bytes, const 
   });
 }
 
+// The threads of a block as a matrix of `columns` columns: see for_each_matrix in kernel.h.
+struct Team {
+  int thread, threads, row, rows, column, columns;
+
+  template <typename Iteration>
+  COMMODITY_INLINE void each(int64_t n, const Iteration& iteration) const {
+    for (int64_t i = thread; i < n; i += threads) iteration(i);
+    synchronize();
+  }
+  template <typename Iteration>
+  COMMODITY_INLINE void each_row(int64_t n, const Iteration& iteration) const {
+    for (int64_t i = row; i < n; i += rows) iteration(i);
+    synchronize();
+  }
+  template <typename Iteration>
+  COMMODITY_INLINE void each_column(int64_t n, const Iteration& iteration) const {
+    for (int64_t j = column; j < n; j += columns) iteration(j);
+  }
+  // Asks for what a later row of a panel reads, so that it does not wait for the memory of the GPU.
+  template <typename T>
+  COMMODITY_INLINE void prefetch(const T* address) const {
+#if defined(__CUDA_ARCH__)
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
+#endif
+  }
+
+ private:
+  COMMODITY_INLINE static void synchronize() {
+#if defined(__CUDA_ARCH__)
+    __syncthreads();
+#endif
+  }
+};
+
+template <bool kShared, typename Body>
+__global__ void __launch_bounds__(kThreads)
+    each_team(int64_t panels, int columns, int64_t bytes, Body body, char* memory) {
+  extern __shared__ double shared[];
+  const int thread = threadIdx.x, threads = blockDim.x;
+  const Team team{thread, threads, thread / columns, threads / columns, thread % columns, columns};
+  for (int64_t panel = blockIdx.x; panel < panels; panel += gridDim.x)
+    body(team, panel, kShared ? shared : reinterpret_cast<double*>(memory + blockIdx.x * bytes));
+}
+
+// Calls body(team, panel, memory) with `bytes` bytes of memory for each panel, shared memory if it is enough.
+template <typename Body>
+void launch_teams(const Tensor& like, int64_t panels, int64_t n, int64_t bytes, const Body& body) {
+  if (panels == 0) return;
+  const int columns = static_cast<int>(std::clamp<int64_t>(n, 1, kWarp));
+  const int threads = static_cast<int>(std::clamp<int64_t>(n, 1, kThreads / columns)) * columns;
+  const bool in_shared = bytes <= kSharedBytes;
+  const int64_t blocks =
+      std::min(panels, in_shared ? kBlocks : std::max<int64_t>(1, kGlobalBytes / std::max<int64_t>(1, bytes)));
+  const Tensor memory = new_empty(like, {in_shared ? 0 : blocks * bytes / 8}, torch::headeronly::ScalarType::Double);
+  on_stream(like, [&](cudaStream_t stream) {
+    const auto launch = [&](auto kernel, int64_t shared) {
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
+      kernel<<<static_cast<unsigned>(blocks), threads, shared, stream>>>(panels, columns, bytes, body,
+                                                                         static_cast<char*>(memory.mutable_data_ptr()));
+    };
+    in_shared ? launch(each_team<true, Body>, bytes) : launch(each_team<false, Body>, 0);
+  });
+}
+
 // For every row, calls body.add(row, k, sums) for every k in [0, terms), then body.finish(row, sums).
 template <typename Body>
 void launch_rows(const Tensor& like, int64_t rows, int64_t terms, const Body& body) {
