@@ -99,6 +99,10 @@ def test_random_series_programs_equal_their_reference(emulated: Path) -> None:
     assert not _run(sys.executable, EMULATION / "programs.py", emulated)
 
 
+def test_recurrent_layers_of_all_sizes_equal_their_reference(emulated: Path) -> None:
+    assert not _run(sys.executable, EMULATION / "recurrent.py", emulated)
+
+
 def _run(*command: object) -> str:
     process = subprocess.run(list(map(str, command)), capture_output=True, text=True)
     assert process.returncode == 0, process.stderr[-4000:]

@@ -13,6 +13,7 @@ extern "C" void set_reverse_order(bool reverse) { reverse_order = reverse; }
 namespace commodity {
 
 constexpr int kWarp = 32, kScanThreads = 64, kScanRows = 3, kScanGroup = 2;
+constexpr int kMultiprocessors = 1;
 constexpr int64_t kChunk = 8;  // small, so that the short panels of the tests have many chunks
 
 template <typename T>
@@ -47,13 +48,20 @@ void launch_with_memory(const Tensor&, int64_t items, int64_t bytes, const Body&
 inline void publish(double* address, double value) { *address = value; }
 inline double await(const double* address) { return *address; }
 
+template <typename Thread, typename Run>
+void for_each_thread(std::vector<Thread>& threads, const Run& run) {
+  for (size_t i = 0; i < threads.size(); ++i) {
+    const int number = static_cast<int>(in_order(i, threads.size()));
+    run(threads[number], number);
+  }
+}
+
 template <int phase = 0, typename Body>
 void run_phases(const Body& body, std::vector<typename Body::Thread>& threads, typename Body::Shared& shared, int chain,
                 int link) {
-  for (int i = 0; i < kScanThreads; ++i) {
-    const int number = in_order(i, kScanThreads);
-    body.template run<phase>(threads[number], shared, chain, link, number);
-  }
+  for_each_thread(threads, [&](typename Body::Thread& thread, int number) {
+    body.template run<phase>(thread, shared, chain, link, number);
+  });
   if constexpr (phase + 1 < Body::kPhases) run_phases<phase + 1>(body, threads, shared, chain, link);
 }
 
@@ -89,6 +97,20 @@ template <typename Body>
 void launch_teams(const Tensor&, int64_t panels, int64_t, int64_t bytes, const Body& body) {
   std::vector<double> memory(bytes / sizeof(double));
   for (int64_t i = 0; i < panels; ++i) body(Team{}, in_order(i, panels), memory.data());
+}
+
+template <typename Body>
+void launch_loops(const Tensor&, int64_t blocks, int count, int64_t steps, const Body& body) {
+  STD_TORCH_CHECK(count <= Body::kThreads, "too many threads");
+  for (int64_t i = 0; i < blocks; ++i) {
+    const int block = static_cast<int>(in_order(i, blocks));
+    typename Body::Shared shared;
+    std::memset(&shared, 0xff, sizeof(shared));  // NaN
+    std::vector<typename Body::Thread> threads(count);
+    for_each_thread(threads, [&](auto& thread, int number) { body.start(thread, shared, block, number); });
+    for (int step = 0; step < steps; ++step) run_phases(body, threads, shared, block, step);
+    for_each_thread(threads, [&](auto& thread, int number) { body.finish(thread, shared, block, number); });
+  }
 }
 
 template <typename Body>

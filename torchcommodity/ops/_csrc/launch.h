@@ -18,7 +18,8 @@ constexpr int64_t kBlocks = 1 << 20;  // at most; each thread then takes several
 // Of a scan over time; constants, so that results do not depend on the GPU: threads of a block, rows of a thread, and
 // threads whose rows are composed to one map
 constexpr int kScanThreads = 512, kScanRows = 8, kScanGroup = 4;
-constexpr int kScanBlocks = 2;  // per multiprocessor, which limits the registers of a thread
+constexpr int kScanBlocks = 2;         // per multiprocessor, which limits the registers of a thread
+constexpr int kMultiprocessors = 128;  // about, for the work of a block; results do not depend on it
 
 // Reads an input through the read-only cache. The kernel must not write to this memory.
 template <typename T>
@@ -126,6 +127,20 @@ __global__ void __launch_bounds__(kScanThreads, kScanBlocks)
   run_phases(body, thread, shared, block % chains, block / chains);
 }
 
+template <typename Body>
+__global__ void __launch_bounds__(Body::kThreads) each_loop(int steps, Body body) {
+  __shared__ typename Body::Shared shared;
+  const int block = static_cast<int>(blockIdx.x), number = static_cast<int>(threadIdx.x);
+  typename Body::Thread thread;
+  body.start(thread, shared, block, number);
+  for (int step = 0; step < steps; ++step) {
+    __syncthreads();
+    run_phases(body, thread, shared, block, step);
+  }
+  __syncthreads();
+  body.finish(thread, shared, block, number);
+}
+
 // Calls body(stream) on the device of `like` and its current stream, and checks for errors.
 template <typename Body>
 void on_stream(const Tensor& like, const Body& body) {
@@ -159,6 +174,18 @@ void launch_links(const Tensor& like, int chains, int64_t links, const Tensor& m
     cudaMemsetAsync(memory.mutable_data_ptr(), 0xff, memory.numel() * sizeof(double), stream);
     each_link<<<static_cast<unsigned>(chains * links), kScanThreads, 0, stream>>>(
         chains, body, static_cast<unsigned long long*>(memory.mutable_data_ptr()));
+  });
+}
+
+// For every block runs body.start(thread, shared, block, number of the thread), body.run<phase>(thread, shared, block,
+// step, number) for every step and phase, and body.finish(thread, shared, block, number), as launch_links does.
+template <typename Body>
+void launch_loops(const Tensor& like, int64_t blocks, int threads, int64_t steps, const Body& body) {
+  if (blocks == 0) return;
+  STD_TORCH_CHECK(std::max(blocks, steps) <= std::numeric_limits<int>::max(),
+                  "torchcommodity: too many series or steps for one kernel: ", blocks, ", ", steps);
+  on_stream(like, [&](cudaStream_t stream) {
+    each_loop<<<static_cast<unsigned>(blocks), threads, 0, stream>>>(static_cast<int>(steps), body);
   });
 }
 

@@ -7,9 +7,9 @@
 namespace commodity {
 
 // exp(x) - 1 without branches, so that loops over units vectorize: exp(x) = 2^n exp(r) with |r| <= ln 2 / 2.
-// It is finite for large x, so that tanh is e / (e + 2).
+// It is finite for large x, so that tanh is e / (e + 2), and below 2^126 in float, as `quotient` needs.
 COMMODITY_INLINE float branchless_expm1(float x) {
-  x = x < -87.0f ? -87.0f : x > 88.0f ? 88.0f : x;
+  x = x < -87.0f ? -87.0f : x > 87.0f ? 87.0f : x;
 #if defined(__CUDA_ARCH__)
   return expm1f(x);
 #else
@@ -40,16 +40,26 @@ COMMODITY_INLINE double branchless_expm1(double x) {
 #endif
 }
 
+// x / y; in float on a GPU for 1 <= y <= 2^126, without the branch of a division for other y: quotients interleave.
+COMMODITY_INLINE float quotient(float x, float y) {
+#if defined(__CUDA_ARCH__)
+  return __fdividef(x, y);
+#else
+  return x / y;
+#endif
+}
+COMMODITY_INLINE double quotient(double x, double y) { return x / y; }
+
 template <typename scalar_t>
 COMMODITY_INLINE scalar_t sigmoid(scalar_t x) {
-  const scalar_t y = scalar_t(1) / (scalar_t(2) + branchless_expm1(-x));
+  const scalar_t y = quotient(scalar_t(1), scalar_t(2) + branchless_expm1(-x));
   return x < (sizeof(scalar_t) == 4 ? -87 : -708) ? scalar_t(0) : y;
 }
 
 template <typename scalar_t>
 COMMODITY_INLINE scalar_t branchless_tanh(scalar_t x) {
   const scalar_t e = branchless_expm1(x + x);
-  return e / (e + scalar_t(2));
+  return quotient(e, e + scalar_t(2));
 }
 
 // c' = f c + i g, h' = o tanh(c'); the gates z are in the order i, f, g, o of torch.nn.LSTM.

@@ -1,9 +1,11 @@
 // A recurrent layer over a sequence, forward and backward, on a GPU. One product projects the input onto the gates.
-// Every step is one ATen product with the weights and one kernel for the cell.
+// Then one kernel runs over all steps where the recurrent weights fit into the registers of a block
+// (recurrence_blocks.h); otherwise every step is one ATen product with the weights and one kernel for the cell.
 #pragma once
 #if defined(COMMODITY_GPU)
 #include "aten.h"
 #include "checks.h"
+#include "recurrence_blocks.h"
 #include "units.h"
 
 namespace commodity {
@@ -12,21 +14,6 @@ inline namespace on_gpu {
 using torch::stable::select;
 using torch::stable::transpose;
 using torch::stable::view;
-
-// Sequences (series, steps, .) and states (series, hidden).
-template <typename scalar_t>
-struct RecurrentLayer {
-  int64_t steps, hidden;
-  const scalar_t *gates, *h0, *c0;
-  const bool* missing;
-  const scalar_t *h, *c;
-
-  COMMODITY_INLINE int64_t row(int64_t series, int64_t t) const { return series * steps + t; }
-  COMMODITY_INLINE scalar_t state(const scalar_t* sequence, const scalar_t* initial, int64_t series, int64_t t,
-                                  int64_t j) const {
-    return t < 0 ? initial[series * hidden + j] : sequence[row(series, t) * hidden + j];
-  }
-};
 
 template <typename Cell, typename scalar_t>
 struct ForwardStep {
@@ -37,48 +24,43 @@ struct ForwardStep {
 
   COMMODITY_INLINE void operator()(int64_t item) const {
     const int64_t series = item / layer.hidden, j = item % layer.hidden, row = layer.row(series, t);
-    const scalar_t c_previous = layer.state(c, layer.c0, series, t - 1, j);
-    scalar_t z[Cell::kGates], c_next = c_previous, h_next;
+    const int64_t width = Cell::kGates * layer.hidden;
+    UnitState<Cell, scalar_t> state{layer.state(h, layer.h0, series, t - 1, j),
+                                    layer.state(c, layer.c0, series, t - 1, j)};
+    scalar_t z[Cell::kGates];
     for (int g = 0; g < Cell::kGates; ++g) {
-      const int64_t gate = g * layer.hidden + j, width = Cell::kGates * layer.hidden;
+      const int64_t gate = g * layer.hidden + j;
       z[g] = read(layer.gates + row * width + gate) + recurrent[series * width + gate];
     }
-    Cell::step(z, c_previous, c_next, h_next);
-    const bool is_missing = layer.missing[row];
-    c[row * layer.hidden + j] = is_missing ? c_previous : c_next;
-    h[row * layer.hidden + j] = is_missing ? layer.state(h, layer.h0, series, t - 1, j) : h_next;
+    state.step(z, layer.missing[row]);
+    h[row * layer.hidden + j] = state.h, c[row * layer.hidden + j] = state.c;
   }
 };
 
-// D_t = dL/dh_t = grad_t + d_gates_{t+1} W; where row t + 1 is missing, D_t = grad_t + D_{t+1}. In double: the gradient
-// of c is a sum over time.
 template <typename Cell, typename scalar_t>
 struct BackwardStep {
   RecurrentLayer<scalar_t> layer;
   const scalar_t *grad_h, *grad_c;
-  const scalar_t *recurrent, *d_h_recurrent;  // h_{t-1} W' of all rows; d_gates_{t+1} W, null in the last row
-  double *d_h_total, *d_c;
+  const scalar_t* d_h_recurrent;  // d_gates_{t+1} W, null in the last row
+  UnitGradient<Cell, scalar_t>* gradients;
   scalar_t* d_gates;
   int64_t t;
 
-  COMMODITY_INLINE double incoming(int64_t series, int64_t j) const {
-    const int64_t item = series * layer.hidden + j;
-    return !d_h_recurrent ? 0 : layer.missing[layer.row(series, t + 1)] ? d_h_total[item] : d_h_recurrent[item];
+  COMMODITY_INLINE UnitGradient<Cell, scalar_t> incoming(int64_t item) const {
+    if (!d_h_recurrent) return {};
+    const auto& after = gradients[item];
+    return {after.d_c, layer.missing[layer.row(item / layer.hidden, t + 1)] ? after.d_h : d_h_recurrent[item]};
   }
   COMMODITY_INLINE void operator()(int64_t item) const {
     const int64_t series = item / layer.hidden, j = item % layer.hidden, row = layer.row(series, t);
-    const int64_t width = Cell::kGates * layer.hidden;
-    const double d_h = incoming(series, j) + read(grad_h + row * layer.hidden + j);
-    const double d_c_total = (d_h_recurrent ? d_c[item] : 0) + read(grad_c + row * layer.hidden + j);
-    double z[Cell::kGates], d_z[Cell::kGates] = {}, d_c_previous = d_c_total;
-    for (int g = 0; g < Cell::kGates; ++g)
-      z[g] = double(read(layer.gates + row * width + g * layer.hidden + j)) +
-             read(recurrent + row * width + g * layer.hidden + j);
-    if (!layer.missing[row])
-      Cell::backward(z, double(layer.state(layer.c, layer.c0, series, t - 1, j)),
-                     double(layer.c[row * layer.hidden + j]), d_h, d_c_total, d_z, d_c_previous);
-    for (int g = 0; g < Cell::kGates; ++g) d_gates[row * width + g * layer.hidden + j] = scalar_t(d_z[g]);
-    d_h_total[item] = d_h, d_c[item] = d_c_previous;
+    const int64_t width = Cell::kGates * layer.hidden, i = row * layer.hidden + j;
+    scalar_t z[Cell::kGates], d_z[Cell::kGates];
+    for (int g = 0; g < Cell::kGates; ++g) z[g] = read(layer.gates + row * width + g * layer.hidden + j);
+    auto gradient = incoming(item);
+    gradient.step(z, layer.state(layer.c, layer.c0, series, t - 1, j), layer.c[i], read(grad_h + i), read(grad_c + i),
+                  layer.missing[row], d_z);
+    for (int g = 0; g < Cell::kGates; ++g) d_gates[row * width + g * layer.hidden + j] = d_z[g];
+    gradients[item] = gradient;
   }
 };
 
@@ -88,25 +70,30 @@ struct InitialStateGradients {
   BackwardStep<Cell, scalar_t> step;  // at t = -1
   scalar_t *d_h0, *d_c0;
   COMMODITY_INLINE void operator()(int64_t item) const {
-    d_h0[item] = scalar_t(step.incoming(item / step.layer.hidden, item % step.layer.hidden));
-    d_c0[item] = scalar_t(step.d_h_recurrent ? step.d_c[item] : 0);
+    const auto gradient = step.incoming(item);
+    d_h0[item] = gradient.d_h, d_c0[item] = scalar_t(gradient.d_c);
   }
 };
 
-// Copies h_{t-1} of all rows.
+// The input and h_{t-1} of all rows, side by side.
 template <typename scalar_t>
-struct PreviousStates {
+struct JoinedRows {
   RecurrentLayer<scalar_t> layer;
+  const scalar_t* input;
+  int64_t features;
   scalar_t* to;
+
   COMMODITY_INLINE void operator()(int64_t item) const {
-    const int64_t row = item / layer.hidden;
-    to[item] = layer.state(layer.h, layer.h0, row / layer.steps, row % layer.steps - 1, item % layer.hidden);
+    const int64_t width = features + layer.hidden, row = item / width, j = item % width;
+    to[item] = j < features ? input[row * features + j]
+                            : layer.state(layer.h, layer.h0, row / layer.steps, row % layer.steps - 1, j - features);
   }
 };
 
-// The arguments of a layer, and the projection of its input onto the gates.
+// The arguments of a layer.
 struct LayerTensors {
-  Tensor input, h0, c0, weight_hh, missing, gates;
+  Tensor input, h0, c0, weight_ih, weight_hh, missing;
+  std::optional<Tensor> bias;
   int64_t steps, hidden, series;
 
   LayerTensors(const Tensor& input_, const Tensor& h0, const Tensor& c0, const Tensor& weight_ih,
@@ -114,25 +101,51 @@ struct LayerTensors {
       : input(as_contiguous(input_)),
         h0(as_contiguous(h0)),
         c0(as_contiguous(c0)),
+        weight_ih(weight_ih),
         weight_hh(weight_hh),
         missing(find_missing(input)),
-        gates(call_aten("aten::linear", input, weight_ih, bias)),
+        bias(bias),
         steps(input.size(-2)),
         hidden(h0.size(-1)),
         series(h0.numel() / std::max<int64_t>(1, hidden)) {}
 
   template <typename scalar_t>
   RecurrentLayer<scalar_t> pointers(const Tensor& h, const Tensor& c) const {
-    return {steps,
+    return {series,
+            steps,
             hidden,
-            gates.const_data_ptr<scalar_t>(),
+            nullptr,
             h0.const_data_ptr<scalar_t>(),
             c0.const_data_ptr<scalar_t>(),
             missing.const_data_ptr<bool>(),
             h.const_data_ptr<scalar_t>(),
             c.const_data_ptr<scalar_t>()};
   }
+  Tensor project_input() const { return call_aten("aten::linear", input, weight_ih, bias); }
+
+  // The gates of all rows from their input and the states before them, as one product.
+  template <typename scalar_t>
+  Tensor gates_of(const RecurrentLayer<scalar_t>& layer) const {
+    const int64_t features = input.size(-1);
+    const Tensor joined = new_empty(input, {series * steps, features + hidden});
+    launch(input, joined.numel(),
+           JoinedRows<scalar_t>{layer, input.const_data_ptr<scalar_t>(), features, data_ptr<scalar_t>(joined)});
+    const Tensor weights = call_aten("aten::cat", std::vector<Tensor>{weight_ih, weight_hh}, int64_t(1));
+    return call_aten("aten::linear", joined, weights, bias);
+  }
 };
+
+template <typename Cell, typename scalar_t>
+void run_steps(const LayerTensors& tensors, const RecurrentLayer<scalar_t>& layer, const Tensor& h, const Tensor& c) {
+  const Tensor rows = view(h, {layer.series, layer.steps, layer.hidden}), weights = transpose(tensors.weight_hh, 0, 1);
+  const Tensor initial = view(tensors.h0, {layer.series, layer.hidden});
+  for (int64_t t = 0; t < layer.steps; ++t) {
+    const Tensor recurrent = call_aten("aten::mm", t ? select(rows, 1, t - 1) : initial, weights);
+    launch(h, layer.series * layer.hidden,
+           ForwardStep<Cell, scalar_t>{layer, recurrent.const_data_ptr<scalar_t>(), data_ptr<scalar_t>(h),
+                                       data_ptr<scalar_t>(c), t});
+  }
+}
 
 template <typename Cell>
 std::tuple<Tensor, Tensor> run_layer(const char* name, const Tensor& input, const Tensor& h0, const Tensor& c0,
@@ -143,19 +156,38 @@ std::tuple<Tensor, Tensor> run_layer(const char* name, const Tensor& input, cons
   std::vector<int64_t> sizes(input.sizes().begin(), input.sizes().end());
   sizes.back() = tensors.hidden;
   Tensor h = new_empty(input, sizes), c = new_empty(input, sizes);
-  const Tensor rows = view(h, {tensors.series, tensors.steps, tensors.hidden}),
-               weights = transpose(tensors.weight_hh, 0, 1);
-  const Tensor initial = view(tensors.h0, {tensors.series, tensors.hidden});
+  if (!h.numel()) return {h, c};
   dispatch(name, input, [&]<typename scalar_t>() {
-    const auto layer = tensors.template pointers<scalar_t>(h, c);
-    for (int64_t t = 0; t < tensors.steps && h.numel(); ++t) {
-      const Tensor recurrent = call_aten("aten::mm", t ? select(rows, 1, t - 1) : initial, weights);
-      launch(h, tensors.series * tensors.hidden,
-             ForwardStep<Cell, scalar_t>{layer, recurrent.const_data_ptr<scalar_t>(), h.mutable_data_ptr<scalar_t>(),
-                                         c.mutable_data_ptr<scalar_t>(), t});
-    }
+    const Tensor gates = tensors.project_input();
+    auto layer = tensors.template pointers<scalar_t>(h, c);
+    layer.gates = gates.const_data_ptr<scalar_t>();
+    const bool in_blocks = with_block_size<scalar_t>(layer.hidden, [&]<typename Size>(Size) {
+      const PackedTiles<typename Size::Tiles> weights(weight_hh);
+      const SeriesBlocks<Size> blocks(layer, weights.tiles);
+      launch_loops(h, blocks.blocks(), blocks.threads, layer.steps,
+                   ForwardBlocks<Cell, Size>{blocks, data_ptr<scalar_t>(h), data_ptr<scalar_t>(c)});
+    });
+    if (!in_blocks) run_steps<Cell>(tensors, layer, h, c);
   });
   return {h, c};
+}
+
+template <typename Cell, typename scalar_t>
+void run_steps_back(const Tensor& weight_hh, BackwardStep<Cell, scalar_t> step, const Tensor& d_gates,
+                    const Tensor& d_h0, const Tensor& d_c0) {
+  const auto& layer = step.layer;
+  const int64_t states = layer.series * layer.hidden;
+  const Tensor rows = view(d_gates, {layer.series, layer.steps, Cell::kGates * layer.hidden});
+  const Tensor gradients = scratch(d_gates, states * sizeof(*step.gradients) / sizeof(double));
+  step.gradients = data_ptr<UnitGradient<Cell, scalar_t>>(gradients);
+  std::optional<Tensor> d_h_recurrent;
+  for (step.t = layer.steps - 1; step.t >= 0; --step.t) {
+    launch(d_gates, states, step);
+    d_h_recurrent = call_aten("aten::mm", select(rows, 1, step.t), weight_hh);
+    step.d_h_recurrent = d_h_recurrent->template const_data_ptr<scalar_t>();
+  }
+  launch(d_gates, states,
+         InitialStateGradients<Cell, scalar_t>{step, data_ptr<scalar_t>(d_h0), data_ptr<scalar_t>(d_c0)});
 }
 
 template <typename Cell>
@@ -167,37 +199,27 @@ std::tuple<Tensor, Tensor, Tensor> run_layer_backward(const char* name, const Te
   check_layer<Cell>(name, input, h0, c0, weight_ih, weight_hh, bias);
   check_states(name, input, h0, {grad_h_, grad_c_, h_, c_});
   const LayerTensors tensors(input, h0, c0, weight_ih, weight_hh, bias);
-  const int64_t width = Cell::kGates * tensors.hidden, state_size = tensors.series * tensors.hidden;
   const Tensor h = as_contiguous(h_), c = as_contiguous(c_), grad_h = as_contiguous(grad_h_),
                grad_c = as_contiguous(grad_c_);
-  Tensor d_gates = new_empty(tensors.gates, tensors.gates.sizes()), d_h0 = new_empty(h0, h0.sizes()),
-         d_c0 = new_empty(c0, c0.sizes());
-  const Tensor h_previous = new_empty(h, {tensors.series * tensors.steps, tensors.hidden}),
-               d_h_total = scratch(h, state_size);
-  const Tensor d_c = scratch(h, state_size);
-  const Tensor rows = view(d_gates, {tensors.series, tensors.steps, width});
+  std::vector<int64_t> sizes(h.sizes().begin(), h.sizes().end());
+  sizes.back() *= Cell::kGates;
+  Tensor d_gates = new_empty(h, sizes), d_h0 = new_empty(h0, h0.sizes()), d_c0 = new_empty(c0, c0.sizes());
+  if (!d_h0.numel()) return {d_gates, d_h0, d_c0};
   dispatch(name, input, [&]<typename scalar_t>() {
-    const auto layer = tensors.template pointers<scalar_t>(h, c);
-    launch(h, h.numel(), PreviousStates<scalar_t>{layer, data_ptr<scalar_t>(h_previous)});
-    const Tensor recurrent = call_aten("aten::mm", h_previous, transpose(tensors.weight_hh, 0, 1));
-    std::optional<Tensor> d_h_recurrent;
-    BackwardStep<Cell, scalar_t> step{layer,
-                                      grad_h.const_data_ptr<scalar_t>(),
-                                      grad_c.const_data_ptr<scalar_t>(),
-                                      recurrent.const_data_ptr<scalar_t>(),
-                                      nullptr,
-                                      data_ptr<double>(d_h_total),
-                                      data_ptr<double>(d_c),
-                                      d_gates.mutable_data_ptr<scalar_t>(),
-                                      0};
-    for (step.t = tensors.steps - 1; step.t >= 0; --step.t) {
-      launch(h, state_size, step);
-      d_h_recurrent = call_aten("aten::mm", select(rows, 1, step.t), tensors.weight_hh);
-      step.d_h_recurrent = d_h_recurrent->template const_data_ptr<scalar_t>();
-    }
-    launch(h, state_size,
-           InitialStateGradients<Cell, scalar_t>{step, d_h0.mutable_data_ptr<scalar_t>(),
-                                                 d_c0.mutable_data_ptr<scalar_t>()});
+    auto layer = tensors.template pointers<scalar_t>(h, c);
+    const Tensor gates = tensors.gates_of(layer);
+    layer.gates = gates.const_data_ptr<scalar_t>();
+    const scalar_t *from_h = grad_h.const_data_ptr<scalar_t>(), *from_c = grad_c.const_data_ptr<scalar_t>();
+    const bool in_blocks = with_block_size<scalar_t>(layer.hidden, [&]<typename Size>(Size) {
+      const PackedTiles<typename Size::Tiles> weights(transpose(weight_hh, 0, 1));
+      const SeriesBlocks<Size> blocks(layer, weights.tiles);
+      launch_loops(h, blocks.blocks(), blocks.threads, layer.steps,
+                   BackwardBlocks<Cell, Size>{blocks, from_h, from_c, data_ptr<scalar_t>(d_gates),
+                                              data_ptr<scalar_t>(d_h0), data_ptr<scalar_t>(d_c0)});
+    });
+    if (!in_blocks)
+      run_steps_back<Cell, scalar_t>(
+          weight_hh, {layer, from_h, from_c, nullptr, nullptr, data_ptr<scalar_t>(d_gates), 0}, d_gates, d_h0, d_c0);
   });
   return {d_gates, d_h0, d_c0};
 }
