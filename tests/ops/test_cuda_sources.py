@@ -75,8 +75,11 @@ def test_cuda_kernel_passes_contract_on_cpu(name: str, failures: dict[str, list[
 
 def test_no_kernel_has_a_function_that_the_linker_mistakes_for_one_of_the_cpu(emulated: Path) -> None:
     assert ops.NATIVE.path
+    shared = functions(emulated) & functions(ops.NATIVE.path)
+    launching = sorted(symbol for symbol in shared if re.search(r"\bcommodity::dispatch<", symbol))
+    assert not launching, "a function that launches a kernel has one name on both devices: use COMMODITY_DEVICE"
     headers = [path.read_text() for path in OPS.rglob("*.h")]
-    for name in {name_of(symbol) for symbol in functions(emulated) & functions(ops.NATIVE.path)}:
+    for name in {name_of(symbol) for symbol in shared}:
         definition = re.compile(rf"^\w[^;()]*\b{re.escape(name)}\(", re.MULTILINE)
         assert sum(bool(definition.search(text)) for text in headers) <= 1, f"two headers define {name}"
 

@@ -14,10 +14,14 @@
 #if defined(COMMODITY_GPU)
 #include "device_scan.h"
 #define COMMODITY_KERNEL(name, schema) COMMODITY_CUDA(name)
+#define COMMODITY_DEVICE on_gpu
 #else
 #include "rows.h"
 #define COMMODITY_KERNEL(name, schema) COMMODITY_OPERATOR(name, schema)
+#define COMMODITY_DEVICE on_cpu
 #endif
+// What calls a driver and is compiled for both devices stands in `inline namespace COMMODITY_DEVICE`, or in an anonymous
+// namespace: of two functions of one name, the linker keeps one.
 
 namespace commodity {
 

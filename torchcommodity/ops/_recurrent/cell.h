@@ -6,6 +6,7 @@
 #include "units.h"
 
 namespace commodity {
+inline namespace COMMODITY_DEVICE {
 
 // Pointers to samples (., H) and their gates (., gates * H); `gates` becomes gates + recurrent.
 template <typename Cell, typename scalar_t>
@@ -89,4 +90,5 @@ std::tuple<Tensor, Tensor, Tensor> run_cell_backward(const char* name, const Ten
   return {d_gates, d_h, d_c};
 }
 
+}  // namespace COMMODITY_DEVICE
 }  // namespace commodity
