@@ -20,8 +20,8 @@
 #define COMMODITY_KERNEL(name, schema) COMMODITY_OPERATOR(name, schema)
 #define COMMODITY_DEVICE on_cpu
 #endif
-// What calls a driver and is compiled for both devices stands in `inline namespace COMMODITY_DEVICE`, or in an anonymous
-// namespace: of two functions of one name, the linker keeps one.
+// What calls a driver and is compiled for both devices stands in `inline namespace COMMODITY_DEVICE`, or in an
+// anonymous namespace: of two functions of one name, the linker keeps one.
 
 namespace commodity {
 

@@ -215,29 +215,37 @@ def _backward(
 ) -> tuple[Tensor | None, ...]:
     # With n_hm rolls of month m within horizon h: shift_h = sum_m n_hm S_m / (C_m + prior), so that
     # dS_m = sum_h dshift_h n_hm / (C_m + prior) + 2 dbetween S_m / C_m; a gap is in S_m of its row and of all later
-    # ones, and its square in the sum of squares of these rows.
+    # ones, and its square in the sum of squares of these rows. All gaps of a row are its return, so that counts are
+    # enough: sums by index would add in any order on a GPU.
     T = returns.shape[-2]
     L = T if last_rows is None else last_rows
-    tables = _tables(rolls, has_price, returns.detach(), horizons, L, before_counts)
-    passed, _, sums = _gap_sums(tables, returns, L, before_sums)
-    d_month = 2 * d_moments[..., 0, :].unsqueeze(-3) * sums / tables.counts.clamp(min=1)
+    tables = _tables(rolls, has_price, returns.detach(), horizons, T, before_counts)
+    values = widest(returns).nan_to_num(0.0)
+    before = 0 * tables.waiting if before_counts is None else widest(before_counts[..., MONTHS:, :])
+    gaps = torch.cat([before.unsqueeze(-2), tables.counts], -2).diff(dim=-2)  # (..., 12, T, N)
+    sums = (gaps * values.unsqueeze(-3)).cumsum(-2)
+    if before_sums is not None:
+        sums = sums + before_sums[..., :MONTHS, :].unsqueeze(-2)
+    counts = _last_rows(tables.counts, L)
+    d_month = 2 * d_moments[..., 0, :].unsqueeze(-3) * _last_rows(sums, L) / counts.clamp(min=1)
     for ahead, grad in zip(tables.ahead, widest(d_shift).unbind(-2)):
-        d_month = d_month + grad.unsqueeze(-3) * ahead / (tables.counts + prior)
-    d_month = _later(d_month, d_sums[..., :MONTHS, :].unsqueeze(-2))  # (..., 12, L, N)
-    # month 0 and rows that no row has passed, the last of each month, have no gap
-    table = pad(d_month, (0, 0, 0, 1, 1, 0)).flatten(-3, -2)
-    is_missing = returns.isnan()
-    d_gaps = torch.where(
-        _gather_rows(is_missing, tables.passed_by) > 0, 0, table.gather(-2, tables.cells) * tables.weights
-    )
-    zeros = torch.zeros_like(d_gaps[..., : T + 1, :])
-    d_returns = zeros.scatter_add(-2, tables.passed_by, d_gaps)[..., :T, :]
+        d_month = d_month + grad.unsqueeze(-3) * _last_rows(ahead, L) / (counts + prior)
+    d_month = _later(d_month, d_sums[..., :MONTHS, :].unsqueeze(-2))
     d_squares = _later(d_moments[..., 1, :], d_sums[..., MONTHS:, :])
-    first = d_squares[..., :1, :]
-    d_squares = torch.cat([first.expand(*first.shape[:-2], T - L, first.shape[-1]), d_squares], -2)
-    d_returns = d_returns + 2 * passed * widest(returns).nan_to_num(0.0) * d_squares
-    d_before = None if before_sums is None else torch.cat([d_month[..., 0, :], first], -2)
-    return None, None, torch.where(is_missing, 0, d_returns).to(returns), None, d_before
+    d_gaps = _all_rows(d_month, T) + (2 * values * _all_rows(d_squares, T)).unsqueeze(-3)
+    d_returns = torch.where(returns.isnan(), 0, _sum_months(gaps * d_gaps)).to(returns)
+    d_before = None if before_sums is None else torch.cat([d_month[..., 0, :], d_squares[..., :1, :]], -2)
+    return None, None, d_returns, None, d_before
+
+
+def _last_rows(x: Tensor, L: int) -> Tensor:
+    return x[..., x.shape[-2] - L :, :]
+
+
+def _all_rows(x: Tensor, T: int) -> Tensor:
+    """T rows, of which the given ones are the last; those before repeat the first."""
+    first = x[..., :1, :]
+    return torch.cat([first.expand(*x.shape[:-2], T - x.shape[-2], x.shape[-1]), x], -2)
 
 
 def _later(x: Tensor, last: Tensor) -> Tensor:
