@@ -1,173 +1,386 @@
-// LOESS and moving averages along time for the CUDA kernels of stl and its transpose. Definitions as in loess.h.
+// LOESS along time for the CUDA kernels of stl and its transpose. Definitions as in loess.h.
 //
-// A thread computes one fit, or one row, of one series. It evaluates the tricube weights of its window itself, which is
-// cheaper than reading tables. Smoothing takes three launches: Fits, Fill (windows without weight) and Lines.
+// A thread computes a group of consecutive fits of one series, so that each row is loaded once for all of them. Away
+// from the ends, a fit has the weights of the fit before it, one row later: there a thread also loads each weight once
+// and keeps it in registers until the last fit of the group has used it. Series without missing rows, and smoothers
+// without weights, need one sum for each fit, with tabulated coefficients. Others need two sums and the factors of
+// each fit, which depend on the weights only.
 #pragma once
 #include "device_windows.h"
 
 namespace commodity {
 
-// Fits at every `jump`-th row k of a series with linear interpolation between. With `extend`, also one row before the
-// first and one after the last.
 struct Smoother {
   int64_t length, degree, jump;
-  bool extend;
+};
 
-  COMMODITY_INLINE int64_t step(int64_t rows) const { return jump < rows - 1 ? jump : rows - 1; }
-  COMMODITY_INLINE int64_t grid_size(int64_t rows) const { return (rows - 1) / step(rows) + 1; }
-  COMMODITY_INLINE int64_t fits(int64_t rows) const {
-    return grid_size(rows) + ((rows - 1) % step(rows) != 0) + (extend ? 2 : 0);
+// Where series are in memory: row k of phase j is row k * period + first_phase + j of its column.
+struct Layout {
+  int64_t steps, period, assets, first_phase;
+  COMMODITY_INLINE int64_t offset(int64_t panel, int64_t phase, int64_t k, int64_t n) const {
+    return (panel * steps + k * period + first_phase + phase) * assets + n;
   }
+  COMMODITY_INLINE int64_t stride() const { return period * assets; }
+};
+
+// fit = level x sum0 + slope x sum1, where sum_k adds tricube x distance^k x weight x value.
+struct FitFactors {
+  double level, slope;
+};
+
+// sums[r] adds kernel(s - r) x terms(s) over all s: the kernel, of `length` numbers, is one row later for each r.
+template <int kGroup, int kTerms, typename Kernel, typename Terms>
+COMMODITY_INLINE void convolve(int length, const Kernel& kernel, const Terms& terms, double (&sums)[kGroup][kTerms]) {
+  double latest[kGroup] = {};  // numbers of the kernel, number s at s modulo kGroup
+  const auto add = [&](int begin, bool inside) {
+#pragma unroll
+    for (int i = 0; i < kGroup; ++i) {
+      const int s = begin + i;
+      double term[kTerms] = {};
+      latest[i] = inside || s < length ? kernel(s) : 0;
+      if (inside || s < length + kGroup - 1) terms(s, term);
+#pragma unroll
+      for (int r = 0; r < kGroup; ++r)
+#pragma unroll
+        for (int m = 0; m < kTerms; ++m) sums[r][m] += latest[(i + kGroup - r) % kGroup] * term[m];
+    }
+  };
+  int s = 0;
+  for (; s + kGroup <= length; s += kGroup) add(s, true);
+  for (; s < length + kGroup - 1; s += kGroup) add(s, false);
+}
+
+// The windows of the fits of a series: at every `step`-th row and at the last one, with linear interpolation between;
+// with `extend`, also one row before the first and one after the last.
+struct Windows {
+  int64_t rows, length, degree, step, extend;
+  int64_t count, half, max_first, grid_size, fits;          // `count` rows in each window
+  int64_t interior = 0, interior_end = 0;                   // fits in the center of their window, which share a kernel
+  const double *kernel = nullptr, *coefficients = nullptr;  // for `count` rows of each kernel
+
+  Windows(int64_t rows, const Smoother& smoother, bool extend)
+      : rows(rows),
+        length(smoother.length),
+        degree(smoother.degree),
+        step(std::min(smoother.jump, rows - 1)),
+        extend(extend),
+        count(std::min(rows, length)),
+        half(length / 2),
+        max_first(rows - count),
+        grid_size((rows - 1) / step + 1),
+        fits(grid_size + ((rows - 1) % step != 0) + (extend ? 2 : 0)) {
+    const int64_t first = (half + step - 1) / step, end = std::min(grid_size, (max_first + half) / step + 1);
+    if (length <= rows && first < end) interior = first + extend, interior_end = end + extend;
+  }
+  // The kernels: one of the interior, one of each other fit.
+  COMMODITY_INLINE int64_t shared_fits() const { return interior < interior_end ? interior_end - interior - 1 : 0; }
+  COMMODITY_INLINE int64_t kernels() const { return fits - shared_fits(); }
+  COMMODITY_INLINE int64_t kernel_of(int64_t f) const {
+    return f < interior ? f : f < interior_end ? interior : f - shared_fits();
+  }
+  COMMODITY_INLINE int64_t fit_of(int64_t kernel) const { return kernel <= interior ? kernel : kernel + shared_fits(); }
+  COMMODITY_INLINE bool has_row(int64_t f) const { return !extend || (f > 0 && f < fits - 1); }
   // The row of fit f, and the first row of its window.
-  COMMODITY_INLINE int64_t row(int64_t f, int64_t rows) const {
-    if (extend && f == 0) return -1;
-    if (extend && f == fits(rows) - 1) return rows;
-    const int64_t grid_row = (f - extend) * step(rows);
+  COMMODITY_INLINE int64_t row(int64_t f) const {
+    if (!has_row(f)) return f == 0 ? -1 : rows;
+    const int64_t grid_row = (f - extend) * step;
     return grid_row < rows - 1 ? grid_row : rows - 1;
   }
-  COMMODITY_INLINE int64_t first(int64_t f, int64_t rows) const {
-    const int64_t max_first = rows > length ? rows - length : 0;
-    if (extend && f == 0) return 0;
-    if (extend && f == fits(rows) - 1) return max_first;
+  COMMODITY_INLINE int64_t first(int64_t f) const {
+    if (!has_row(f)) return f == 0 ? 0 : max_first;
     // As in the Fortran program of Cleveland et al., a last row off the grid uses the window of the last grid row
-    const int64_t g = f - extend < grid_size(rows) ? f - extend : grid_size(rows) - 1;
-    const int64_t begin = g * step(rows) - length / 2;
+    const int64_t g = f - extend < grid_size ? f - extend : grid_size - 1, begin = g * step - half;
     return begin < 0 ? 0 : begin > max_first ? max_first : begin;
   }
-  COMMODITY_INLINE static double tricube(double distance, double bandwidth) {
-    const double u = (distance < 0 ? -distance : distance) / bandwidth, complement = 1 - u * u * u;
+  // The signed distance, and the tricube weight, of row j of a window.
+  COMMODITY_INLINE double distance(int64_t f, int64_t j) const { return static_cast<double>(first(f) + j - row(f)); }
+  COMMODITY_INLINE double tricube(int64_t f, int64_t j) const {
+    const double before = -distance(f, 0), after = distance(f, count - 1);
+    const double extra = static_cast<double>(length > rows ? (length - rows) / 2 : 0);
+    const double u = std::abs(distance(f, j)) / ((before > after ? before : after) + extra), complement = 1 - u * u * u;
     return u <= 0.001 ? 1 : u <= 0.999 ? complement * complement * complement : 0;
   }
-
-  // The coefficient of a row is weight x tricube x (level - slope x distance) / weight_sum.
-  struct Factors {
-    double weight_sum, level, slope, bandwidth;
-  };
-  COMMODITY_INLINE double bandwidth(int64_t f, int64_t rows) const {
-    const int64_t fit_row = row(f, rows), begin = first(f, rows), end = begin + length < rows ? begin + length : rows;
-    const int64_t before = fit_row - begin, after = end - 1 - fit_row, extra = length > rows ? (length - rows) / 2 : 0;
-    return static_cast<double>((before > after ? before : after) + extra);
+  // From the sums of tricube x distance^k x weight; NaN in a window without weight.
+  COMMODITY_INLINE FitFactors factors(double sum0, double sum1, double sum2) const {
+    if (!(sum0 > 0)) return {NAN, NAN};
+    const double center = sum1 / sum0, variance = sum2 / sum0 - center * center;
+    const double min_distance = 0.001 * static_cast<double>(rows - 1);
+    const double tilt = degree && variance > min_distance * min_distance ? center / variance : 0;
+    return {(1 + tilt * center) / sum0, -tilt / sum0};
   }
-
-  // Calls visit(k, w, distance), with w = weight x tricube, for the rows in the window of fit f; returns its factors.
-  template <typename Weight, typename Visit>
-  COMMODITY_INLINE Factors factors(int64_t f, int64_t rows, const Weight& weight, const Visit& visit) const {
-    const int64_t fit_row = row(f, rows), begin = first(f, rows), end = begin + length < rows ? begin + length : rows;
-    const double width = bandwidth(f, rows), min_distance = 0.001 * static_cast<double>(rows - 1);
-    double weight_sum = 0, moment = 0, square = 0;
-    for (int64_t k = begin; k < end; ++k) {
-      const double distance = static_cast<double>(k - fit_row), w = weight(k) * tricube(distance, width);
-      if (w == 0) continue;
-      weight_sum += w, moment += w * distance, square += w * distance * distance;
-      visit(k, w, distance);
+  // sums[r] adds table x terms(k) over the rows k in the window of fit f + r.
+  template <int kGroup, int kTerms, typename Terms>
+  COMMODITY_INLINE void sum(int64_t f, const double* table, const Terms& terms, double (&sums)[kGroup][kTerms]) const {
+    if constexpr (kGroup > 1)
+      if (f >= interior && f + kGroup <= interior_end) {
+        const double* numbers = table + interior * count;
+        const int begin = static_cast<int>(first(f));
+        return convolve(
+            static_cast<int>(count), [&](int s) { return read(numbers + s); },
+            [&](int s, double (&term)[kTerms]) { terms(begin + s, term); }, sums);
+      }
+    int begin[kGroup], offset[kGroup];  // of the window, and of row 0 in the table
+#pragma unroll
+    for (int r = 0; r < kGroup; ++r) {
+      const int64_t fit = f + r < fits ? f + r : fits - 1;
+      begin[r] = static_cast<int>(first(fit)), offset[r] = static_cast<int>(kernel_of(fit) * count) - begin[r];
     }
-    if (!(weight_sum > 0)) return {0, 0, 0, width};
-    const double center = moment / weight_sum, variance = square / weight_sum - center * center;
-    const double slope = degree && variance > min_distance * min_distance ? center / variance : 0;
-    return {weight_sum, 1 + slope * center, slope, width};
-  }
-
-  // The fit to value(k) under weight(k); NaN where the window has no weight.
-  template <typename Value, typename Weight>
-  COMMODITY_INLINE double fit(int64_t f, int64_t rows, const Value& value, const Weight& weight) const {
-    double sum0 = 0, sum1 = 0;
-    const auto visit = [&](int64_t k, double w, double distance) {
-      sum0 += w * value(k), sum1 += w * value(k) * distance;
-    };
-    const Factors c = factors(f, rows, weight, visit);
-    return c.weight_sum > 0 ? (sum0 * c.level - sum1 * c.slope) / c.weight_sum : NAN;
+    const int length = static_cast<int>(count), end = begin[kGroup - 1] + length;
+#pragma unroll 2
+    for (int k = begin[0]; k < end; ++k) {
+      double term[kTerms];
+      terms(k, term);
+#pragma unroll
+      for (int r = 0; r < kGroup; ++r) {
+        const double number = k >= begin[r] && k < begin[r] + length ? read(table + offset[r] + k) : 0;
+#pragma unroll
+        for (int m = 0; m < kTerms; ++m) sums[r][m] += number * term[m];
+      }
+    }
   }
 };
 
-// The layout of a series: row k of phase j is row k * period + j of its column. The trend has one phase, of period 1.
-struct Rows {
-  int64_t steps, period, assets;
-  COMMODITY_INLINE int64_t count(int64_t phase) const { return (steps - phase + period - 1) / period; }
-  COMMODITY_INLINE int64_t offset(int64_t panel, int64_t phase, int64_t k, int64_t n) const {
-    return (panel * steps + k * period + phase) * assets + n;
+struct KernelFactors {
+  static constexpr int kSums = 3;
+  Windows windows;
+  FitFactors* to;
+
+  COMMODITY_INLINE void add(int64_t kernel, int64_t j, double* sums) const {
+    const int64_t f = windows.fit_of(kernel);
+    const double w = windows.tricube(f, j), distance = windows.distance(f, j);
+    sums[0] += w, sums[1] += w * distance, sums[2] += w * distance * distance;
+  }
+  COMMODITY_INLINE void finish(int64_t kernel, const double* sums) const {
+    to[kernel] = windows.factors(sums[0], sums[1], sums[2]);
   }
 };
 
-// The fits of all phases, at most `max_fits` in each. In a window without weight the fit is the value of its row, if
-// any.
+struct WriteKernels {
+  Windows windows;
+  const FitFactors* factors;
+  double *kernels, *coefficients;
+
+  COMMODITY_INLINE void operator()(int64_t i) const {
+    const int64_t kernel = i / windows.count, j = i % windows.count, f = windows.fit_of(kernel);
+    kernels[i] = windows.tricube(f, j);
+    coefficients[i] = kernels[i] * (factors[kernel].level + factors[kernel].slope * windows.distance(f, j));
+  }
+};
+
+// What is missing of a series.
+constexpr double kNothing = 0, kSomeRows = 1, kWholeWindows = 2;
+
+// Weights of rows, and what is missing of each series (B, N), null for a smoother without weights.
+struct RowWeights {
+  const double *weights, *present;
+  double* missing;
+};
+
+// The fits of `phases` series in each column, all of the same length. The factors of each fit are those of the series
+// with missing rows.
 struct Fits {
-  Smoother smoother;
-  Rows rows;
-  const double *y, *weights, *present;  // weights may be null
-  double* to;
-  int64_t max_fits;
+  Windows windows;
+  Layout rows, layout;
+  RowWeights weights;
+  FitFactors* factors;
 
-  COMMODITY_INLINE int64_t index(int64_t panel, int64_t phase, int64_t f, int64_t n) const {
-    return ((panel * rows.period + phase) * max_fits + f) * rows.assets + n;
+  COMMODITY_INLINE int64_t phases() const { return layout.period; }
+  COMMODITY_INLINE int64_t groups(int64_t size) const { return (windows.fits + size - 1) / size; }
+  COMMODITY_INLINE double& missing(int64_t panel, int64_t n) const { return weights.missing[panel * rows.assets + n]; }
+  COMMODITY_INLINE bool is_complete(int64_t panel, int64_t n) const {
+    return !weights.missing || missing(panel, n) == kNothing;
   }
-  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t item) const {
-    const int64_t phase = item / max_fits, f = item % max_fits, count = rows.count(phase);
-    if (f >= smoother.fits(count)) return;
-    const auto value = [&](int64_t k) { return y[rows.offset(panel, phase, k, n)]; };
-    const auto weight = [&](int64_t k) { return weights ? weights[rows.offset(panel, phase, k, n)] : 1; };
-    double fit = smoother.fit(f, count, value, weight);
-    const int64_t k = smoother.row(f, count);
-    if (fit != fit && k >= 0 && k < count && present[rows.offset(panel, phase, k, n)] != 0) fit = value(k);
-    to[index(panel, phase, f, n)] = fit;
+  COMMODITY_INLINE FitFactors& factors_of(int64_t panel, int64_t phase, int64_t f, int64_t n) const {
+    return factors[layout.offset(panel, phase, f, n)];
   }
 };
 
-// Replaces the remaining NaN by the previous fit, else by the next one, else by zero.
-struct Fill {
-  Fits fits;
-  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t phase) const {
-    const int64_t size = fits.smoother.fits(fits.rows.count(phase));
-    double latest = NAN;
-    for (int64_t f = 0; f < size; ++f) {
-      double& fit = fits.to[fits.index(panel, phase, f, n)];
-      latest = fit = fit == fit ? fit : latest;
-    }
-    for (int64_t f = size - 1; f >= 0; --f) {
-      double& fit = fits.to[fits.index(panel, phase, f, n)];
-      latest = fit = fit == fit ? fit : latest == latest ? latest : 0;
-    }
-  }
-};
+// The factors of fits under weights. A fit without weight has level NaN; its slope says what replaces it: the value of
+// its own row, zero, or another fit.
+constexpr double kOwnRow = -1, kZero = -2;
 
-// Linear interpolation between fits: row k of a phase goes to row k (with `extend`, k + 1) of the same phase in `to`.
-struct Lines {
-  Fits fits;
-  Rows target;
-  double* to;
+template <int kGroup>
+struct ComputeFactors {
+  Fits s;
 
   COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t item) const {
-    const int64_t phase = item % fits.rows.period, row_out = item / fits.rows.period, extend = fits.smoother.extend;
-    const int64_t count = fits.rows.count(phase), k = row_out - extend;
-    if (row_out >= count + 2 * extend) return;
-    int64_t f = k < 0 ? 0 : k >= count ? fits.smoother.fits(count) - 1 : k / fits.smoother.step(count) + extend;
-    const int64_t row = fits.smoother.row(f, count);
-    double y = fits.to[fits.index(panel, phase, f, n)];
-    if (row != k) {
-      const double share = static_cast<double>(k - row) / static_cast<double>(fits.smoother.row(f + 1, count) - row);
-      y += share * (fits.to[fits.index(panel, phase, f + 1, n)] - y);
-    }
-    to[target.offset(panel, phase, row_out, n)] = y;
-  }
-};
-
-// Moving averages: to[t] is the mean of x[t .. t + window - 1].
-template <int kWindows>
-struct MovingAverage {
-  static constexpr int kRows = kWindows;
-  const double* x;
-  double* to;
-  int64_t steps, assets, window;  // steps of x; `to` has window - 1 fewer
-
-  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t first) const {
-    const int64_t averages = steps - window + 1;
-    const auto visit = [&](Sums<double, 1>& sum, int64_t t) {
-      if (t < steps) sum.term[0] += x[(panel * steps + t) * assets + n];
+    if (s.is_complete(panel, n)) return;
+    const int64_t phase = item / s.groups(kGroup), f = item % s.groups(kGroup) * kGroup, row = s.windows.row(f);
+    const double* weight = s.weights.weights + s.rows.offset(panel, phase, 0, n);
+    double sums[kGroup][3] = {};
+    const auto terms = [&](int k, double (&term)[3]) {
+      const double distance = static_cast<double>(k - row);
+      term[0] = read(weight + k * s.rows.stride()), term[1] = term[0] * distance, term[2] = term[1] * distance;
     };
-    for_each_window<kRows, Sums<double, 1>>(first + window - 1, window, visit, [&](int k, const Sums<double, 1>& sum) {
-      if (first + k < averages)
-        to[(panel * averages + first + k) * assets + n] = sum.term[0] / static_cast<double>(window);
-    });
+    s.windows.sum(f, s.windows.kernel, terms, sums);
+#pragma unroll
+    for (int r = 0; r < kGroup; ++r)
+      if (f + r < s.windows.fits)
+        write(panel, phase, f + r, n, static_cast<double>(s.windows.row(f + r) - row), sums[r]);
+  }
+  // The distances in the sums are from a row that is `shift` rows before that of the fit.
+  COMMODITY_INLINE void write(int64_t panel, int64_t phase, int64_t f, int64_t n, double shift,
+                              const double (&sum)[3]) const {
+    FitFactors& to = s.factors_of(panel, phase, f, n);
+    to = s.windows.factors(sum[0], sum[1] - shift * sum[0], sum[2] - shift * (2 * sum[1] - shift * sum[0]));
+    if (to.level == to.level) return;
+    const bool has_value =
+        s.windows.has_row(f) && s.weights.present[s.rows.offset(panel, phase, s.windows.row(f), n)] != 0;
+    to.slope = has_value ? kOwnRow : kZero;
+    s.missing(panel, n) = kWholeWindows;
   }
 };
 
+// A fit without weight and value is replaced by the last one before it, else by the first one after it.
+struct ReplaceFits {
+  Fits s;
+
+  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t phase) const {
+    if (s.is_complete(panel, n) || s.missing(panel, n) != kWholeWindows) return;
+    double latest = kZero;
+    const auto replace = [&](int64_t f) {
+      FitFactors& fit = s.factors_of(panel, phase, f, n);
+      const bool has_value = fit.level == fit.level || fit.slope == kOwnRow;
+      if (!has_value && fit.slope == kZero) fit.slope = latest;
+      latest = has_value ? static_cast<double>(f) : fit.slope;
+    };
+    for (int64_t f = 0; f < s.windows.fits; ++f) replace(f);
+    for (int64_t f = s.windows.fits - 1; f >= 0; --f) replace(f);
+  }
+};
+
+// Calls store(panel, phase, f, n, value) with the value of every fit to y.
+template <int kGroup, typename Store>
+struct Smooth {
+  Fits s;
+  const double* y;
+  Store store;
+
+  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t item) const {
+    const int64_t phase = item / s.groups(kGroup), f = item % s.groups(kGroup) * kGroup;
+    const int64_t begin = s.rows.offset(panel, phase, 0, n);
+    double fit[kGroup] = {};
+    if (s.is_complete(panel, n)) {
+      double sums[kGroup][1] = {};
+      const auto terms = [&](int k, double (&term)[1]) { term[0] = read(y + begin + k * s.rows.stride()); };
+      s.windows.sum(f, s.windows.coefficients, terms, sums);
+#pragma unroll
+      for (int r = 0; r < kGroup; ++r) fit[r] = sums[r][0];
+    } else {
+      fit_weighted(panel, phase, f, n, fit);
+    }
+#pragma unroll
+    for (int r = 0; r < kGroup; ++r)
+      if (f + r < s.windows.fits)
+        store(panel, phase, f + r, n, fit[r] == fit[r] ? fit[r] : replacement(panel, phase, f + r, n));
+  }
+  // NaN for fits without weight.
+  template <int kFits>
+  COMMODITY_INLINE void fit_weighted(int64_t panel, int64_t phase, int64_t f, int64_t n, double (&fit)[kFits]) const {
+    const int64_t begin = s.rows.offset(panel, phase, 0, n), row = s.windows.row(f);
+    double sums[kFits][2] = {};
+    const auto terms = [&](int k, double (&term)[2]) {
+      const int64_t i = begin + k * s.rows.stride();
+      term[0] = read(s.weights.weights + i) * read(y + i), term[1] = term[0] * static_cast<double>(k - row);
+    };
+    s.windows.sum(f, s.windows.kernel, terms, sums);
+#pragma unroll
+    for (int r = 0; r < kFits; ++r) {
+      if (f + r >= s.windows.fits) continue;
+      const FitFactors factors = s.factors_of(panel, phase, f + r, n);
+      const double shift = static_cast<double>(s.windows.row(f + r) - row);
+      fit[r] = factors.level * sums[r][0] + factors.slope * (sums[r][1] - shift * sums[r][0]);
+    }
+  }
+  COMMODITY_INLINE double replacement(int64_t panel, int64_t phase, int64_t f, int64_t n) const {
+    if (s.is_complete(panel, n)) return NAN;
+    double source = s.factors_of(panel, phase, f, n).slope;
+    if (source == kZero) return 0;
+    if (source != kOwnRow) f = static_cast<int64_t>(source);
+    const FitFactors factors = s.factors_of(panel, phase, f, n);
+    if (factors.level != factors.level) return read(y + s.rows.offset(panel, phase, s.windows.row(f), n));
+    double fit[1];
+    fit_weighted(panel, phase, f, n, fit);
+    return fit[0];
+  }
+};
+
+// Linear interpolation between fits: calls store(panel, phase, k, n, value) for every row k of the smooth, whose first
+// is that of the first fit.
+template <typename Store>
+struct Interpolate {
+  Fits s;
+  const double* fits;
+  Store store;
+
+  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t item) const {
+    const Windows& w = s.windows;
+    const int64_t phase = item % s.phases(), row_out = item / s.phases(), k = row_out - w.extend;
+    const int64_t f = k < 0 ? 0 : k >= w.rows ? w.fits - 1 : k / w.step + w.extend, row = w.row(f);
+    double y = read(fits + s.layout.offset(panel, phase, f, n));
+    if (row != k) {
+      const double share = static_cast<double>(k - row) / static_cast<double>(w.row(f + 1) - row);
+      y += share * (read(fits + s.layout.offset(panel, phase, f + 1, n)) - y);
+    }
+    store(panel, phase, row_out, n, y);
+  }
+};
+
+// Writes to series in memory.
+struct StoreRows {
+  Layout layout;
+  double* to;
+  COMMODITY_INLINE void operator()(int64_t panel, int64_t phase, int64_t k, int64_t n, double value) const {
+    to[layout.offset(panel, phase, k, n)] = value;
+  }
+};
+
+constexpr int kGroup = 8;  // fits of a thread, where there is one for each row
+
+namespace {  // each kernel file compiles its own
+
+// A smoother of `phases` series in each column, and its launches.
+struct Loess {
+  Tensor like, memory;
+  int64_t batch;
+  Fits fits;
+
+  Loess(const Tensor& like, int64_t batch, const Layout& rows, int64_t phases, int64_t count, const Smoother& smoother,
+        bool extend, const RowWeights& weights)
+      : like(like), batch(batch), fits{Windows(count, smoother, extend), rows, {}, weights, nullptr} {
+    Windows& w = fits.windows;
+    fits.layout = {phases * w.fits, phases, rows.assets, 0};
+    const int64_t kernels = w.kernels(), size = kernels * w.count;
+    STD_TORCH_CHECK(size <= std::numeric_limits<int>::max(), "stl: the windows at the ends are too many and too long");
+    memory = scratch(like, 2 * (size + kernels + (weights.missing ? numbers() : 0)));
+    double *kernel = data_ptr<double>(memory), *coefficients = kernel + size;
+    const auto factors = reinterpret_cast<FitFactors*>(coefficients + size);
+    fits.factors = factors + kernels;
+    launch_rows(like, kernels, w.count, KernelFactors{w, factors});
+    launch(like, size, WriteKernels{w, factors, kernel, coefficients});
+    w.kernel = kernel, w.coefficients = coefficients;
+  }
+  int64_t numbers() const { return batch * fits.layout.steps * fits.layout.assets; }  // of all fits
+  bool fits_every_row() const { return fits.windows.step == 1; }
+  Grid grid(int64_t items) const { return Grid(batch, fits.layout.assets, fits.phases() * items); }
+
+  // To be called whenever the weights change.
+  void update_factors() const {
+    if (!fits.weights.missing) return;
+    constexpr int kFew = kGroup / 2;  // three sums of each
+    fits_every_row() ? launch_grid(like, grid(fits.groups(kFew)), ComputeFactors<kFew>{fits})
+                     : launch_grid(like, grid(fits.groups(1)), ComputeFactors<1>{fits});
+    launch_grid(like, grid(1), ReplaceFits{fits});
+  }
+  template <typename Store>
+  void smooth(const double* y, const Store& store) const {
+    if (fits_every_row()) return launch_grid(like, grid(fits.groups(kGroup)), Smooth<kGroup, Store>{fits, y, store});
+    const Tensor values = scratch(like, numbers());
+    double* data = data_ptr<double>(values);
+    launch_grid(like, grid(fits.groups(1)), Smooth<1, StoreRows>{fits, y, {fits.layout, data}});
+    launch_grid(like, grid(fits.windows.rows + 2 * fits.windows.extend), Interpolate<Store>{fits, data, store});
+  }
+};
+
+}  // namespace
 }  // namespace commodity

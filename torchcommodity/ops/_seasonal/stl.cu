@@ -1,53 +1,57 @@
 // STL of x (..., T, N) in double: the steps of stl.h, each a launch over fits or rows (see loess_device.h).
-#include "loess_device.h"
+#include "stl_device.h"
 
 using namespace commodity;
 
 namespace {
 
-// Intermediate results, each (B, T, N), and the mean `level` (B, N), which is subtracted from x.
+// Intermediate results, each (B, T, N), and of each column the mean, which is subtracted from x, and what is missing.
 struct Planes {
-  double *y, *present, *weights, *trend, *seasonal, *input, *level;
+  double *y, *present, *weights, *trend, *seasonal, *detrended, *deseasonalized, *level, *missing;
   int64_t steps, assets;
   COMMODITY_INLINE int64_t at(int64_t panel, int64_t t, int64_t n) const { return (panel * steps + t) * assets + n; }
 };
 
 template <typename scalar_t>
 struct Center {
+  static constexpr int64_t kRows = kRunRows;
   FiniteValues<scalar_t> x;
+  ColumnSums sums;
   Planes to;
 
-  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t) const {
-    double sum = 0, count = 0;
-    for (int64_t t = 0; t < x.steps; ++t) {
-      const double value = x(panel, t, n);
-      sum += value == value ? value : 0, count += value == value ? 1 : 0;
-    }
-    const double level = sum / count;  // NaN for an empty series
+  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t first) const {
+    const Sums<double, 2> total = sums.total(panel, n);
+    const double count = total.term[1], level = total.term[0] / count;  // NaN for an empty series
     to.level[panel * x.assets + n] = level;
-    for (int64_t t = 0; t < x.steps; ++t) {
+    to.missing[panel * x.assets + n] = count == static_cast<double>(x.steps) ? kNothing : kSomeRows;
+    for (int64_t t = first; t < first + kRows && t < x.steps; ++t) {
       const double value = x(panel, t, n);
       const int64_t i = x.at(panel, t, n);
-      to.y[i] = value == value ? value - level : 0;
+      to.y[i] = to.detrended[i] = value == value ? value - level : 0;
       to.present[i] = to.weights[i] = value == value;
-      to.trend[i] = to.seasonal[i] = 0;
     }
   }
 };
 
-struct SubtractTrend {
+// seasonal = cycles - low pass; the cycles are extended by one period at both ends.
+struct StoreSeasonal {
   Planes planes;
-  COMMODITY_INLINE void operator()(int64_t i) const { planes.input[i] = planes.y[i] - planes.trend[i]; }
+  const double* cycles;
+  int64_t period;
+  COMMODITY_INLINE void operator()(int64_t panel, int64_t, int64_t t, int64_t n, double low) const {
+    const int64_t i = planes.at(panel, t, n);
+    const double seasonal = read(cycles + (panel * (planes.steps + 2 * period) + t + period) * planes.assets + n) - low;
+    planes.seasonal[i] = seasonal;
+    planes.deseasonalized[i] = planes.y[i] - seasonal;
+  }
 };
 
-struct SubtractSeasonal {
+struct StoreTrend {
   Planes planes;
-  const double *cycles, *low;  // cycles are extended by one period i both ends
-  int64_t period;
-  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t t) const {
+  COMMODITY_INLINE void operator()(int64_t panel, int64_t, int64_t t, int64_t n, double trend) const {
     const int64_t i = planes.at(panel, t, n);
-    planes.seasonal[i] = cycles[(panel * (planes.steps + 2 * period) + t + period) * planes.assets + n] - low[i];
-    planes.input[i] = planes.y[i] - planes.seasonal[i];
+    planes.trend[i] = trend;
+    planes.detrended[i] = planes.y[i] - trend;
   }
 };
 
@@ -79,6 +83,7 @@ struct RobustnessWeights {
     for (int64_t t = 0; t < planes.steps; ++t) count += planes.present[planes.at(panel, t, n)] != 0 ? 1 : 0;
     const double upper = count ? order_statistic(panel, n, count / 2) : 0;
     const double median = count % 2 || !count ? upper : (upper + order_statistic(panel, n, count / 2 - 1)) / 2;
+    planes.missing[panel * planes.assets + n] = kSomeRows;
     for (int64_t t = 0; t < planes.steps; ++t) {
       const int64_t i = planes.at(panel, t, n);
       const double u = median > 0 ? size(i) / (6 * median) : 0, complement = 1 - u * u;
@@ -102,73 +107,48 @@ struct Write {
   }
 };
 
-// The launches of one decomposition.
-struct Launcher {
-  const Tensor& like;
-  int64_t batch, steps, assets, period;
-  Smoother seasonal, trend, low_pass;
-  Planes planes;
-
-  // Smooths y, laid out as `rows`, to `to`, laid out as `target` (longer if the smoother extends).
-  void smooth(const Smoother& smoother, const Rows& rows, const double* y, const double* weights, double* to,
-              const Rows& target) const {
-    const int64_t max_fits = std::max(smoother.fits(rows.count(0)), smoother.fits(rows.count(rows.period - 1)));
-    const Tensor memory = scratch(like, batch * rows.period * max_fits * assets);
-    const Fits fits{smoother, rows, y, weights, planes.present, data_ptr<double>(memory), max_fits};
-    launch_grid(like, Grid(batch, assets, rows.period * max_fits), fits);
-    if (weights) launch_grid(like, Grid(batch, assets, rows.period), Fill{fits});
-    launch_grid(like, Grid(batch, assets, target.steps), Lines{fits, target, to});
-  }
-  void moving_average(const double* x, int64_t rows, int64_t window, double* to) const {
-    dispatch_rows<8>(window, [&]<int kRows>() {
-      launch_windows(like, Panels(batch, rows - window + 1, assets), MovingAverage<kRows>{x, to, rows, assets, window});
-    });
-  }
-  void inner_pass() const {
-    const int64_t extended = steps + 2 * period;
-    const Tensor cycles = scratch(like, batch * extended * assets), work = scratch(like, batch * extended * assets);
-    double *cycle_data = data_ptr<double>(cycles), *average_data = data_ptr<double>(work);
-    launch(like, batch * steps * assets, SubtractTrend{planes});
-    smooth(seasonal, {steps, period, assets}, planes.input, planes.weights, cycle_data, {extended, period, assets});
-    const Tensor first_average = scratch(like, batch * extended * assets);
-    moving_average(cycle_data, extended, period, average_data);
-    moving_average(average_data, extended - period + 1, period, data_ptr<double>(first_average));
-    moving_average(data_ptr<double>(first_average), steps + 2, 3, average_data);
-    smooth(low_pass, {steps, 1, assets}, average_data, nullptr, planes.input, {steps, 1, assets});
-    launch_grid(like, Grid(batch, assets, steps), SubtractSeasonal{planes, cycle_data, planes.input, period});
-    smooth(trend, {steps, 1, assets}, planes.input, planes.weights, planes.trend, {steps, 1, assets});
-  }
-};
-
 using Parts = std::tuple<Tensor, Tensor, Tensor, Tensor>;
 
 Parts stl(const Tensor& x_, int64_t period, std::vector<int64_t> lengths, std::vector<int64_t> degrees,
           std::vector<int64_t> jumps, int64_t inner, int64_t outer) {
-  STD_TORCH_CHECK(period >= 2 && x_.size(-2) >= 2 * period, "stl: needs T >= 2 period");
-  STD_TORCH_CHECK(lengths.size() == 3 && degrees.size() == 3 && jumps.size() == 3,
-                  "stl: lengths, degrees and jumps must have 3 elements");
+  STD_TORCH_CHECK(period >= 2 && inner >= 1 && x_.size(-2) >= 2 * period, "stl: needs T >= 2 period and a pass");
   const Tensor x = contiguous(x_);
   const Panels panels(x);
-  const int64_t size = x.numel();
+  const int64_t batch = panels.batch, steps = panels.steps, assets = panels.assets, extended = steps + 2 * period;
   const auto empty = [&] { return new_empty(x, x.sizes()); };
   Tensor parts[4] = {empty(), empty(), empty(), empty()};
-  const Tensor memory = scratch(x, 6 * size + panels.batch * panels.assets);
-  double* p = data_ptr<double>(memory);
-  const Planes planes{
-      p, p + size, p + 2 * size, p + 3 * size, p + 4 * size, p + 5 * size, p + 6 * size, panels.steps, panels.assets};
-  const auto smoother = [&](int i) { return Smoother{lengths[i], degrees[i], jumps[i], i == 0}; };
-  const Launcher launcher{x,           panels.batch, panels.steps, panels.assets, period,
-                          smoother(0), smoother(1),  smoother(2),  planes};
-  const Grid columns(panels.batch, panels.assets, 1);
+  std::vector<Tensor> memory;
+  const auto plane = [&](int64_t rows) {
+    memory.push_back(scratch(x, batch * rows * assets));
+    return data_ptr<double>(memory.back());
+  };
+  const Planes planes{plane(steps), plane(steps), plane(steps), plane(steps), plane(steps), plane(steps),
+                      plane(steps), plane(1),     plane(1),     steps,        assets};
+  double *cycles = plane(extended), *average = plane(extended), *other_average = plane(extended);
+  const ColumnSums sums(plane(2 * ColumnSums::chunks_of(steps)), panels);
+  const Smoothers smoothers(x, panels, period, lengths, degrees, jumps,
+                            {planes.weights, planes.present, planes.missing});
+  const auto inner_pass = [&] {
+    for (const Loess& phases : smoothers.phases)
+      phases.smooth(planes.detrended, StoreRows{{extended, period, assets, phases.fits.rows.first_phase}, cycles});
+    moving_average(x, batch, assets, cycles, extended, period, average);
+    moving_average(x, batch, assets, average, extended - period + 1, period, other_average);
+    moving_average(x, batch, assets, other_average, steps + 2, 3, average);
+    smoothers.low_pass->smooth(average, StoreSeasonal{planes, cycles, period});
+    smoothers.trend->smooth(planes.deseasonalized, StoreTrend{planes});
+  };
   dispatch("stl", x, [&]<typename scalar_t>() {
-    launch_grid(x, columns, Center<scalar_t>{finite_values<scalar_t>(x, panels), planes});
+    const FiniteValues<scalar_t> values = finite_values<scalar_t>(x, panels);
+    sum_columns(x, panels, FiniteSum<scalar_t>{values}, sums);
+    launch_windows(x, panels, Center<scalar_t>{values, sums, planes});
     for (int64_t outer_pass = 0; outer_pass <= outer; ++outer_pass) {
-      if (outer_pass) launch_grid(x, columns, RobustnessWeights{planes});
-      for (int64_t pass = 0; pass < inner; ++pass) launcher.inner_pass();
+      if (outer_pass) launch_grid(x, Grid(batch, assets, 1), RobustnessWeights{planes});
+      smoothers.update_factors();
+      for (int64_t pass = 0; pass < inner; ++pass) inner_pass();
     }
     Write<scalar_t> write{planes, {}};
     for (int i = 0; i < 4; ++i) write.to[i] = parts[i].mutable_data_ptr<scalar_t>();
-    launch_grid(x, Grid(panels.batch, panels.assets, panels.steps), write);
+    launch_grid(x, Grid(batch, assets, steps), write);
   });
   return {parts[0], parts[1], parts[2], parts[3]};
 }

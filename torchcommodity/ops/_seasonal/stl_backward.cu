@@ -1,161 +1,173 @@
 // Gradient of stl without robustness weights, in double: the transposed steps of its inner pass in reverse order (see
-// stl.h). Each thread gathers the terms of one gradient, so that no two threads add to the same address.
-#include "loess_device.h"
+// stl.h). Each thread gathers the terms of its gradients, so that no two threads add to the same address.
+#include "stl_device.h"
 
 using namespace commodity;
 
 namespace {
 
-// Transpose of Lines: the gradient of a fit, from the rows interpolated from it.
-struct LinesTranspose {
-  Fits fits;
-  Rows target;
+// sums[r] adds table x terms(f) over the fits f whose windows contain row + r: as Windows::sum.
+template <int kRows, int kTerms, typename Terms>
+COMMODITY_INLINE void sum_transpose(const Windows& w, int64_t row, const double* table, const Terms& terms,
+                                    double (&sums)[kRows][kTerms]) {
+  if constexpr (kRows > 1)
+    if (row >= w.length && row + kRows <= w.rows - w.length) {  // only in windows of the interior
+      const int begin = static_cast<int>(row - w.length + 1 + w.half + w.extend);
+      const double* last = table + (w.interior + 1) * w.count - 1;
+      return convolve(
+          static_cast<int>(w.count), [&](int s) { return read(last - s); },
+          [&](int s, double (&term)[kTerms]) { terms(begin + s, term); }, sums);
+    }
+  const int64_t before = row < w.count ? 0 : (row + w.half - w.length) / w.step + w.extend;
+  const int64_t after = (row + kRows - 1 + w.half) / w.step + w.extend + 2;
+  const int64_t end = after < w.fits && row + kRows - 1 < w.max_first ? after : w.fits;
+#pragma unroll 2
+  for (int64_t f = before; f < end; ++f) {
+    const int begin = static_cast<int>(row - w.first(f)), length = static_cast<int>(w.count);  // of the first row
+    const double* numbers = table + w.kernel_of(f) * w.count + begin;
+    double term[kTerms];
+    terms(f, term);
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      const double number = begin + r >= 0 && begin + r < length ? read(numbers + r) : 0;
+#pragma unroll
+      for (int m = 0; m < kTerms; ++m) sums[r][m] += number * term[m];
+    }
+  }
+}
+
+// Transpose of Interpolate: the gradient of a fit, from the rows interpolated from it.
+struct InterpolateTranspose {
+  Fits s;
+  Layout layout;
   const double* grad;
   double* to;
 
   COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t item) const {
-    const int64_t phase = item / fits.max_fits, f = item % fits.max_fits, count = fits.rows.count(phase);
-    const int64_t size = fits.smoother.fits(count), extend = fits.smoother.extend;
-    if (f >= size) return;
-    const auto row_grad = [&](int64_t k) { return grad[target.offset(panel, phase, k + extend, n)]; };
-    const int64_t row = fits.smoother.row(f, count);
+    const Windows& w = s.windows;
+    const int64_t phase = item / w.fits, f = item % w.fits, row = w.row(f);
+    const auto row_grad = [&](int64_t k) { return read(grad + layout.offset(panel, phase, k + w.extend, n)); };
     double sum = row_grad(row);
-    if (f + 1 < size) {
-      const int64_t next = fits.smoother.row(f + 1, count);
+    if (f + 1 < w.fits) {
+      const int64_t next = w.row(f + 1);
       for (int64_t k = row + 1; k < next; ++k) sum += row_grad(k) * static_cast<double>(next - k) / double(next - row);
     }
     if (f > 0) {
-      const int64_t previous = fits.smoother.row(f - 1, count);
+      const int64_t previous = w.row(f - 1);
       for (int64_t k = previous + 1; k < row; ++k)
         sum += row_grad(k) * static_cast<double>(k - previous) / double(row - previous);
     }
-    to[fits.index(panel, phase, f, n)] = sum;
+    to[s.layout.offset(panel, phase, f, n)] = sum;
   }
 };
 
-// The factors of every fit. A weight_sum of -1 marks a fit replaced by the value of its row, 0 one replaced by another.
-struct ComputeFactors {
-  Fits fits;
-  Smoother::Factors* to;
-
-  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t item) const {
-    const int64_t phase = item / fits.max_fits, f = item % fits.max_fits, count = fits.rows.count(phase);
-    if (f >= fits.smoother.fits(count)) return;
-    const auto weight = [&](int64_t k) {
-      return fits.weights ? fits.weights[fits.rows.offset(panel, phase, k, n)] : 1;
-    };
-    Smoother::Factors c = fits.smoother.factors(f, count, weight, [](int64_t, double, double) {});
-    const int64_t k = fits.smoother.row(f, count);
-    const bool inside = k >= 0 && k < count;
-    if (c.weight_sum == 0 && inside && fits.present[fits.rows.offset(panel, phase, k, n)] != 0) c.weight_sum = -1;
-    to[fits.index(panel, phase, f, n)] = c;
-  }
-};
-
-// Transpose of Fill: the gradient of a replaced fit goes to the fit that replaced it.
-struct FillTranspose {
-  Fits fits;
-  const Smoother::Factors* factors;
+// Transpose of ReplaceFits: the gradient of a replaced fit goes to the fit that replaced it. Where the weights are
+// those of the missing rows, no fit is replaced by the value of its row.
+struct ReplaceTranspose {
+  Fits s;
+  Layout layout;
   double* fit_grad;
 
   COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t phase) const {
-    const int64_t size = fits.smoother.fits(fits.rows.count(phase));
-    const auto has_value = [&](int64_t f) { return factors[fits.index(panel, phase, f, n)].weight_sum != 0; };
-    int64_t source = 0;
-    while (source < size && !has_value(source)) ++source;
-    for (int64_t f = 0; f < size; ++f) {
-      if (has_value(f)) source = f;
-      if (source == f || has_value(f)) continue;
-      double& gradient = fit_grad[fits.index(panel, phase, f, n)];
-      if (source < size) fit_grad[fits.index(panel, phase, source, n)] += gradient;
-      gradient = 0;
+    if (s.is_complete(panel, n) || s.missing(panel, n) != kWholeWindows) return;
+    for (int64_t f = 0; f < s.windows.fits; ++f) {
+      const FitFactors factors = s.factors_of(panel, phase, f, n);
+      if (factors.level == factors.level || factors.slope == kZero) continue;
+      const int64_t source = static_cast<int64_t>(factors.slope);
+      fit_grad[layout.offset(panel, phase, source, n)] += fit_grad[layout.offset(panel, phase, f, n)];
     }
   }
 };
 
-// Transpose of Fits: the gradient of a row, from the fits whose windows contain it.
-struct FitsTranspose {
-  Fits fits;
-  const Smoother::Factors* factors;
+// Transpose of Smooth: store(panel, phase, k, n, gradient) takes the gradient of row k.
+template <int kRows, typename Store>
+struct SmoothTranspose {
+  Fits s;
+  Layout layout;
   const double* fit_grad;
-  double* to;
+  Store store;
 
-  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t t) const {
-    const int64_t phase = t % fits.rows.period, k = t / fits.rows.period, count = fits.rows.count(phase);
-    const int64_t size = fits.smoother.fits(count), step = fits.smoother.step(count),
-                  i = fits.rows.offset(panel, phase, k, n);
-    const int64_t first_fit = (k - fits.smoother.length) / step - 2, last_fit = (k + fits.smoother.length) / step + 4;
-    const double weight = fits.weights ? fits.weights[i] : 1;
-    double sum = 0;
-    for (int64_t f = first_fit < 0 ? 0 : first_fit; f < size && f <= last_fit; ++f)
-      sum += term(panel, phase, f, k, n, count, weight);
-    if (fits.smoother.extend && last_fit < size - 1) sum += term(panel, phase, size - 1, k, n, count, weight);
-    if (fits.smoother.extend && first_fit > 0) sum += term(panel, phase, 0, k, n, count, weight);
-    to[i] = sum;
-  }
-  COMMODITY_INLINE double term(int64_t panel, int64_t phase, int64_t f, int64_t k, int64_t n, int64_t count,
-                               double weight) const {
-    const int64_t index = fits.index(panel, phase, f, n), begin = fits.smoother.first(f, count),
-                  row = fits.smoother.row(f, count);
-    const Smoother::Factors c = factors[index];
-    if (c.weight_sum < 0) return k == row ? fit_grad[index] : 0;
-    if (c.weight_sum == 0 || k < begin || k >= begin + fits.smoother.length) return 0;
-    const double distance = static_cast<double>(k - row);
-    return fit_grad[index] * weight * Smoother::tricube(distance, c.bandwidth) * (c.level - c.slope * distance) /
-           c.weight_sum;
-  }
-};
-
-// Transpose of MovingAverage.
-template <int kWindows>
-struct MovingAverageTranspose {
-  static constexpr int kRows = kWindows;
-  const double* grad;
-  double* to;
-  int64_t steps, assets, window;  // steps of x; `grad` has window - 1 fewer
-
-  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t first) const {
-    const int64_t averages = steps - window + 1;
-    const auto visit = [&](Sums<double, 1>& sum, int64_t t) {
-      if (t >= 0 && t < averages) sum.term[0] += grad[(panel * averages + t) * assets + n];
-    };
-    for_each_window<kRows, Sums<double, 1>>(first, window, visit, [&](int k, const Sums<double, 1>& sum) {
-      if (first + k < steps) to[(panel * steps + first + k) * assets + n] = sum.term[0] / static_cast<double>(window);
-    });
+  COMMODITY_INLINE int64_t groups() const { return (s.windows.rows + kRows - 1) / kRows; }
+  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t item) const {
+    const int64_t phase = item / groups(), row = item % groups() * kRows;
+    const double* grad = fit_grad + layout.offset(panel, phase, 0, n);
+    double sums[kRows][2] = {};
+    if (s.is_complete(panel, n)) {
+      double terms[kRows][1] = {};
+      const auto term = [&](int64_t f, double (&to)[1]) { to[0] = read(grad + f * layout.stride()); };
+      sum_transpose(s.windows, row, s.windows.coefficients, term, terms);
+#pragma unroll
+      for (int r = 0; r < kRows; ++r) sums[r][0] = terms[r][0];
+    } else {
+      const auto term = [&](int64_t f, double (&to)[2]) {  // fit = level x sum0 + slope x sum1
+        const FitFactors factors = s.factors_of(panel, phase, f, n);
+        const double g = factors.level == factors.level ? read(grad + f * layout.stride()) : 0;
+        to[1] = g == 0 ? 0 : factors.slope * g;
+        to[0] = g == 0 ? 0 : factors.level * g + to[1] * static_cast<double>(row - s.windows.row(f));
+      };
+      sum_transpose(s.windows, row, s.windows.kernel, term, sums);
+    }
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      if (row + r >= s.windows.rows) continue;
+      const double weight =
+          s.is_complete(panel, n) ? 1 : read(s.weights.weights + s.rows.offset(panel, phase, row + r, n));
+      store(panel, phase, row + r, n, weight * (sums[r][0] + static_cast<double>(r) * sums[r][1]));
+    }
   }
 };
 
-// Gradients accumulated so far, each (B, T, N), and that of the mean `level` (B, N).
+// Overwrites `grad` if it is that of the fits, which it is where there is one for each row.
+template <typename Store>
+void smooth_transpose(const Loess& loess, const Layout& layout, double* grad, const Store& store) {
+  const Fits& fits = loess.fits;
+  if (loess.fits_every_row()) {
+    if (fits.weights.missing) launch_grid(loess.like, loess.grid(1), ReplaceTranspose{fits, layout, grad});
+    const SmoothTranspose<kGroup, Store> body{fits, layout, grad, store};
+    return launch_grid(loess.like, loess.grid(body.groups()), body);
+  }
+  const Tensor memory = scratch(loess.like, loess.numbers());
+  double* fit_grad = data_ptr<double>(memory);
+  launch_grid(loess.like, loess.grid(fits.windows.fits), InterpolateTranspose{fits, layout, grad, fit_grad});
+  if (fits.weights.missing) launch_grid(loess.like, loess.grid(1), ReplaceTranspose{fits, fits.layout, fit_grad});
+  launch_grid(loess.like, loess.grid(fits.windows.rows), SmoothTranspose<1, Store>{fits, fits.layout, fit_grad, store});
+}
+
+// Gradients accumulated so far, each (B, T, N), and what is missing of each column.
 struct Planes {
-  double *y, *present, *trend, *seasonal, *input, *level;
+  double *y, *present, *trend, *seasonal, *missing;
   int64_t steps, assets;
   COMMODITY_INLINE int64_t at(int64_t panel, int64_t t, int64_t n) const { return (panel * steps + t) * assets + n; }
 };
 
+// forward: residual = y - trend - seasonal
 template <typename scalar_t>
 struct ReadGradients {
+  static constexpr int64_t kRows = kRunRows;
   FiniteValues<scalar_t> x;
   const scalar_t *trend, *seasonal, *residual;
+  ColumnSums sums;
   Planes to;
 
-  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t) const {
-    double sum = 0;
-    for (int64_t t = 0; t < x.steps; ++t) {
+  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t first) const {
+    const bool complete = sums.total(panel, n).term[1] == static_cast<double>(x.steps);
+    to.missing[panel * x.assets + n] = complete ? kNothing : kSomeRows;
+    for (int64_t t = first; t < first + kRows && t < x.steps; ++t) {
       const int64_t i = x.at(panel, t, n);
       const scalar_t value = x(panel, t, n);
+      const double d_residual = value == value ? read(residual + i) : 0;
       to.present[i] = value == value;
-      to.y[i] = value == value ? read(residual + i) : 0;
-      to.trend[i] = read(trend + i) - to.y[i], to.seasonal[i] = read(seasonal + i) - to.y[i];
-      sum += read(trend + i);
+      to.y[i] = d_residual;
+      to.trend[i] = read(trend + i) - d_residual, to.seasonal[i] = read(seasonal + i) - d_residual;
     }
-    to.level[panel * x.assets + n] = sum;
   }
 };
 
 struct AddTrendInput {  // input = y - seasonal
   Planes planes;
-  COMMODITY_INLINE void operator()(int64_t i) const {
-    planes.y[i] += planes.input[i], planes.seasonal[i] -= planes.input[i];
+  COMMODITY_INLINE void operator()(int64_t panel, int64_t, int64_t t, int64_t n, double gradient) const {
+    const int64_t i = planes.at(panel, t, n);
+    planes.y[i] += gradient, planes.seasonal[i] -= gradient;
   }
 };
 
@@ -172,69 +184,38 @@ struct CyclesGradient {  // seasonal = cycles - low
 
 struct AddCycleInput {  // input = y - trend
   Planes planes;
-  COMMODITY_INLINE void operator()(int64_t i) const {
-    planes.y[i] += planes.input[i], planes.trend[i] = -planes.input[i], planes.seasonal[i] = 0;
+  Layout rows;
+  COMMODITY_INLINE void operator()(int64_t panel, int64_t phase, int64_t k, int64_t n, double gradient) const {
+    const int64_t i = rows.offset(panel, phase, k, n);
+    planes.y[i] += gradient, planes.trend[i] = -gradient, planes.seasonal[i] = 0;
+  }
+};
+
+// forward: y = x - level, and level is added to the trend. The gradient of the level, and the number of rows.
+template <typename scalar_t>
+struct LevelGradient {
+  const scalar_t* trend;
+  Planes planes;
+  COMMODITY_INLINE void operator()(int64_t panel, int64_t t, int64_t n, Sums<double, 2>& sums) const {
+    const int64_t i = planes.at(panel, t, n);
+    sums.term[0] += read(trend + i) - (planes.present[i] != 0 ? planes.y[i] : 0);
+    sums.term[1] += planes.present[i];
   }
 };
 
 template <typename scalar_t>
 struct Write {
+  static constexpr int64_t kRows = kRunRows;
   Planes planes;
+  ColumnSums sums;
   scalar_t* to;
 
-  // forward: y = x - level, and level is added to the trend
-  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t) const {
-    double level = planes.level[panel * planes.assets + n], count = 0;
-    for (int64_t t = 0; t < planes.steps; ++t) {
-      const bool present = planes.present[planes.at(panel, t, n)] != 0;
-      level -= present ? planes.y[planes.at(panel, t, n)] : 0, count += present;
-    }
-    for (int64_t t = 0; t < planes.steps; ++t) {
+  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t first) const {
+    const Sums<double, 2> level = sums.total(panel, n);
+    for (int64_t t = first; t < first + kRows && t < planes.steps; ++t) {
       const int64_t i = planes.at(panel, t, n);
-      to[i] = static_cast<scalar_t>(planes.present[i] != 0 ? planes.y[i] + level / count : 0);
+      to[i] = static_cast<scalar_t>(planes.present[i] != 0 ? planes.y[i] + level.term[0] / level.term[1] : 0);
     }
-  }
-};
-
-struct Launcher {
-  const Tensor& like;
-  int64_t batch, steps, assets, period;
-  Smoother seasonal, trend, low_pass;
-  Planes planes;
-
-  void smooth_transpose(const Smoother& smoother, const Rows& rows, const double* grad, const Rows& target,
-                        const double* weights, double* to) const {
-    const int64_t max_fits = std::max(smoother.fits(rows.count(0)), smoother.fits(rows.count(rows.period - 1)));
-    const int64_t size = batch * rows.period * max_fits * assets;
-    const Tensor fit_grads = scratch(like, size), memory = scratch(like, 4 * size);
-    double* fit_grad = data_ptr<double>(fit_grads);
-    const auto factors = data_ptr<Smoother::Factors>(memory);
-    const Fits fits{smoother, rows, nullptr, weights, planes.present, nullptr, max_fits};
-    launch_grid(like, Grid(batch, assets, rows.period * max_fits), LinesTranspose{fits, target, grad, fit_grad});
-    launch_grid(like, Grid(batch, assets, rows.period * max_fits), ComputeFactors{fits, factors});
-    launch_grid(like, Grid(batch, assets, rows.period), FillTranspose{fits, factors, fit_grad});
-    launch_grid(like, Grid(batch, assets, rows.steps), FitsTranspose{fits, factors, fit_grad, to});
-  }
-  void moving_average_transpose(const double* grad, int64_t rows, int64_t window, double* to) const {
-    dispatch_rows<8>(window, [&]<int kRows>() {
-      launch_windows(like, Panels(batch, rows, assets), MovingAverageTranspose<kRows>{grad, to, rows, assets, window});
-    });
-  }
-  void inner_pass_transpose() const {
-    const int64_t extended = steps + 2 * period;
-    const Tensor cycles = scratch(like, batch * extended * assets), work = scratch(like, batch * extended * assets);
-    double *cycle_data = data_ptr<double>(cycles), *average_data = data_ptr<double>(work);
-    const Rows all{steps, 1, assets};
-    smooth_transpose(trend, all, planes.trend, all, planes.present, planes.input);
-    launch(like, batch * steps * assets, AddTrendInput{planes});
-    smooth_transpose(low_pass, all, planes.seasonal, all, nullptr, cycle_data);
-    moving_average_transpose(cycle_data, steps + 2, 3, average_data);
-    moving_average_transpose(average_data, steps + period + 1, period, cycle_data);
-    moving_average_transpose(cycle_data, extended, period, average_data);
-    launch_grid(like, Grid(batch, assets, extended), CyclesGradient{planes, average_data, period});
-    smooth_transpose(seasonal, {steps, period, assets}, average_data, {extended, period, assets}, planes.present,
-                     planes.input);
-    launch(like, batch * steps * assets, AddCycleInput{planes});
   }
 };
 
@@ -242,28 +223,46 @@ Tensor stl_backward(const Tensor& trend_, const Tensor& seasonal_, const Tensor&
                     int64_t period, std::vector<int64_t> lengths, std::vector<int64_t> degrees,
                     std::vector<int64_t> jumps, int64_t inner) {
   STD_TORCH_CHECK(period >= 2 && x_.size(-2) >= 2 * period, "stl_backward: needs T >= 2 period");
-  STD_TORCH_CHECK(lengths.size() == 3 && degrees.size() == 3 && jumps.size() == 3,
-                  "stl_backward: lengths, degrees and jumps must have 3 elements");
   for (const Tensor* grad : {&trend_, &seasonal_, &residual_}) check_same("stl_backward", *grad, x_);
-  const Tensor x = contiguous(x_), trend = contiguous(trend_), seasonal = contiguous(seasonal_);
-  const Tensor residual = contiguous(residual_);
+  const Tensor x = contiguous(x_), d_trend = contiguous(trend_), d_seasonal = contiguous(seasonal_);
+  const Tensor d_residual = contiguous(residual_);
   Tensor to = new_empty(x, x.sizes());
   const Panels panels(x);
-  const int64_t size = x.numel();
-  const Tensor memory = scratch(x, 5 * size + panels.batch * panels.assets);
-  double* p = data_ptr<double>(memory);
-  const Planes planes{p, p + size, p + 2 * size, p + 3 * size, p + 4 * size, p + 5 * size, panels.steps, panels.assets};
-  const auto smoother = [&](int i) { return Smoother{lengths[i], degrees[i], jumps[i], i == 0}; };
-  const Launcher launcher{x,           panels.batch, panels.steps, panels.assets, period,
-                          smoother(0), smoother(1),  smoother(2),  planes};
-  const Grid columns(panels.batch, panels.assets, 1);
+  const int64_t batch = panels.batch, steps = panels.steps, assets = panels.assets, extended = steps + 2 * period;
+  std::vector<Tensor> memory;
+  const auto plane = [&](int64_t rows) {
+    memory.push_back(scratch(x, batch * rows * assets));
+    return data_ptr<double>(memory.back());
+  };
+  const Planes planes{plane(steps), plane(steps), plane(steps), plane(steps), plane(1), steps, assets};
+  double *cycles = plane(extended), *work = plane(extended);
+  const ColumnSums sums(plane(2 * ColumnSums::chunks_of(steps)), panels);
+  const Smoothers smoothers(x, panels, period, lengths, degrees, jumps,
+                            {planes.present, planes.present, planes.missing});
+  const Layout all{steps, 1, assets, 0};
+  const auto inner_pass_transpose = [&] {
+    smooth_transpose(*smoothers.trend, all, planes.trend, AddTrendInput{planes});
+    smooth_transpose(*smoothers.low_pass, all, planes.seasonal, StoreRows{all, work});
+    moving_average_transpose(x, batch, assets, work, steps + 2, 3, cycles);
+    moving_average_transpose(x, batch, assets, cycles, steps + period + 1, period, work);
+    moving_average_transpose(x, batch, assets, work, extended, period, cycles);
+    launch_grid(x, Grid(batch, assets, extended), CyclesGradient{planes, cycles, period});
+    for (const Loess& phases : smoothers.phases) {
+      const Layout& rows = phases.fits.rows;
+      smooth_transpose(phases, {extended, period, assets, rows.first_phase}, cycles, AddCycleInput{planes, rows});
+    }
+  };
   dispatch("stl_backward", x, [&]<typename scalar_t>() {
-    launch_grid(
-        x, columns,
-        ReadGradients<scalar_t>{finite_values<scalar_t>(x, panels), trend.const_data_ptr<scalar_t>(),
-                                seasonal.const_data_ptr<scalar_t>(), residual.const_data_ptr<scalar_t>(), planes});
-    for (int64_t pass = 0; pass < inner; ++pass) launcher.inner_pass_transpose();
-    launch_grid(x, columns, Write<scalar_t>{planes, to.mutable_data_ptr<scalar_t>()});
+    const FiniteValues<scalar_t> values = finite_values<scalar_t>(x, panels);
+    const scalar_t* trend = d_trend.const_data_ptr<scalar_t>();
+    sum_columns(x, panels, FiniteSum<scalar_t>{values}, sums);
+    launch_windows(x, panels,
+                   ReadGradients<scalar_t>{values, trend, d_seasonal.const_data_ptr<scalar_t>(),
+                                           d_residual.const_data_ptr<scalar_t>(), sums, planes});
+    smoothers.update_factors();
+    for (int64_t pass = 0; pass < inner; ++pass) inner_pass_transpose();
+    sum_columns(x, panels, LevelGradient<scalar_t>{trend, planes}, sums);
+    launch_windows(x, panels, Write<scalar_t>{planes, sums, to.mutable_data_ptr<scalar_t>()});
   });
   return to;
 }
