@@ -53,12 +53,11 @@ bench: $(VENV)/dev  ## the table of speeds against other libraries
 results: $(VENV)/dev  ## every table of docs/results, hours on a quiet machine; PARTS="speed indicators" for some, PARTS=--list for their minutes
 	$(BIN)/python benchmarks/results.py $(PARTS)
 
-test-cuda:  ## what needs a GPU: kernels, models, commands; tables in docs/results/cuda.md; PARTS="contract shapes" for some
+test-cuda:  ## what needs a GPU: kernels, models, commands, speeds; tables in docs/results/cuda.md; PARTS="contract shapes" for some
 	$(GPU_PYTHON) tests/cuda/run.py $(PARTS)
 
 bench-cuda:  ## speeds of the CUDA kernels whose contract passes on this machine's GPU
-	-$(GPU_PYTHON) tests/cuda/run.py build contract  # goes on where an operator fails: the others are timed
-	$(GPU_PYTHON) benchmarks/cuda_kernels.py
+	$(GPU_PYTHON) tests/cuda/run.py build contract speeds
 
 version: $(VENV)/release  ## a version in the package and the changelog: make version VERSION=0.2.0; see RELEASING.md
 	$(BIN)/python release/version.py "$(VERSION)"

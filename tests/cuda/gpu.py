@@ -3,6 +3,7 @@
 They need torch, numpy and the native library; a script whose part needs more says in words what is missing.
 """
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -56,7 +57,9 @@ class Table:
         OUT.mkdir(parents=True, exist_ok=True)
         self.path, self.failed = OUT / f"{part}.md", False
         if "TORCHCOMMODITY_CUDA_APPEND" not in os.environ:
-            self.path.write_text(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}\n")
+            rows = self.path.read_text().splitlines(keepends=True)[2:] if self.path.exists() else []
+            kept = [row for row in rows if row.split("|")[1].strip(" `") in Passed(part).names]
+            self.path.write_text(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}\n{''.join(kept)}")
 
     def sort(self) -> None:
         """Rows by the name in their first cell."""
@@ -81,9 +84,29 @@ class Table:
         self.row(*cells, result)
 
 
+class Passed:
+    """The operators that have passed a part with this native library: a part that is run again leaves them out."""
+
+    def __init__(self, part: str) -> None:
+        from torchcommodity import ops
+
+        self.path = OUT / f"{part}.passed"
+        library = hashlib.sha256(ops.NATIVE.path.read_bytes()).hexdigest() if ops.NATIVE.path else ""
+        lines = self.path.read_text().split() if self.path.exists() else []
+        if lines[:1] != [library]:
+            lines = [library]
+            self.path.write_text(f"{library}\n")
+        self.names = set(lines[1:])
+
+    def add(self, name: str) -> None:
+        with self.path.open("a") as file:
+            file.write(f"{name}\n")
+
+
 def run_each(script: str, names: Sequence[str], table: Table, seconds: float = 400) -> None:
     """`script NAME` for every name, each in a process of its own: an illegal access leaves a process without a GPU."""
     environment = os.environ | {"TORCHCOMMODITY_CUDA_APPEND": "1", "OMP_NUM_THREADS": "1"}
+    passed = Passed(table.path.stem)
 
     def run(name: str) -> None:
         command = [sys.executable, script, name]
@@ -92,10 +115,12 @@ def run_each(script: str, names: Sequence[str], table: Table, seconds: float = 4
             if process.returncode and "FAIL" not in process.stdout:
                 table.row(f"`{name}`", f"**FAIL** exit code {process.returncode}: {process.stderr[-300:]}")
             table.failed |= process.returncode != 0
+            if not process.returncode:
+                passed.add(name)
         except subprocess.TimeoutExpired:
             table.row(f"`{name}`", f"**FAIL** stopped after {seconds:.0f} s")
             table.failed = True
 
     with ThreadPoolExecutor(min(16, os.cpu_count() or 1)) as pool:
-        list(pool.map(run, names))
+        list(pool.map(run, [name for name in names if name not in passed.names]))
     table.sort()

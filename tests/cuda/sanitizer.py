@@ -23,9 +23,9 @@ TOOLS = {
     "initcheck": "reads of uninitialized memory",
     "synccheck": "invalid barriers",
 }
-SECONDS = int(os.environ.get("TORCHCOMMODITY_CUDA_SECONDS", 500))
+SECONDS = int(os.environ.get("TORCHCOMMODITY_CUDA_SECONDS", 200))
 PROCESSES = 4  # of each tool
-OWN = re.compile(r"^=========     at .*\beach_(?:item|item_with_memory|link|row)\b", re.MULTILINE)
+OWN = re.compile(r"^=========     at .*\beach_(?:item|item_with_memory|link|loop|row|team)\b", re.MULTILINE)
 
 
 def find_tool() -> str | None:
