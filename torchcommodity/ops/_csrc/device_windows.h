@@ -46,18 +46,25 @@ constexpr int64_t kRunRows =
     64;  // of a thread that slides a window; a constant, so that results do not depend on the GPU
 
 // For long windows: calls finish(t, sum, previous) for the rows t of [first, last), with the sum over the `window` rows
-// that end in row t and that of the row before. add(sum, t, sign) adds row t times the sign to a sum.
+// that end in row t and that of the row before. add(sum, t, sign) adds row t times the sign to a sum; rows outside of
+// [0, steps) are not added.
 template <typename Sum, typename Add, typename Finish>
-COMMODITY_INLINE void slide_window(int64_t first, int64_t last, int64_t window, const Add& add, const Finish& finish) {
+COMMODITY_INLINE void slide_window(int64_t first, int64_t last, int64_t window, int64_t steps, const Add& add,
+                                   const Finish& finish) {
   Sum sum{};
+  const int64_t begin = first > window ? first - window : 0, end = first < steps ? first : steps;
+#pragma unroll 16
+  for (int64_t t = begin; t < end; ++t) add(sum, t, 1);
+  const auto slide = [&](bool inside) {  // a constant where it is called: loads without conditions run ahead
 #pragma unroll 8
-  for (int64_t t = first - window; t < first; ++t) add(sum, t, 1);
-#pragma unroll 4
-  for (int64_t t = first; t < last; ++t) {
-    const Sum previous = sum;
-    add(sum, t - window, -1), add(sum, t, 1);
-    finish(t, sum, previous);
-  }
+    for (int64_t t = first; t < last; ++t) {
+      const Sum previous = sum;
+      if (inside || (t >= window && t < steps + window)) add(sum, t - window, -1);
+      if (inside || t < steps) add(sum, t, 1);
+      finish(t, sum, previous);
+    }
+  };
+  first >= window&& last <= steps ? slide(true) : slide(false);
 }
 
 // kTerms sums at once.

@@ -34,7 +34,7 @@ std::tuple<Tensor, Tensor, Tensor> seasonal_decompose(const Tensor& prices_, int
   const Season s{panels.steps, panels.assets, period, multiplicative, causal};
   dispatch("seasonal_decompose", prices, [&]<typename scalar_t>() {
     const auto data = [](const Tensor& x) { return data_ptr<scalar_t>(x); };
-    const Prices<scalar_t> price{finite_values<scalar_t>(prices, panels), multiplicative};
+    const Prices<scalar_t> price{prices.const_data_ptr<scalar_t>(), multiplicative};
     scalar_t *detrended = data(detrended_prices), *mean = data(means);
     launch_windows(prices, panels, Trend<scalar_t>{s, price, data(trend), detrended, nullptr});
     launch_grid(prices, Grid(panels.batch, panels.assets, period), PhaseMeans<scalar_t>{s, detrended, mean});

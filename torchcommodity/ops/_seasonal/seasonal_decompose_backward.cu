@@ -6,13 +6,18 @@ using namespace commodity;
 
 namespace {
 
+template <typename scalar_t>
+COMMODITY_INLINE double finite_or_zero(const scalar_t* address) {
+  const double value = read_finite(address);
+  return value == value ? value : 0;
+}
+
 // Gradients of residual and seasonal with respect to the detrended price, the mean of its phase and minus the center.
 template <typename scalar_t>
 struct RowGradients {
   static constexpr int64_t kRows = kRunRows;
   Season s;
-  const scalar_t *detrended, *mean;
-  FiniteValues<scalar_t> seasonal_gradient, residual_gradient;
+  const scalar_t *detrended, *mean, *seasonal_gradient, *residual_gradient;
   scalar_t *d_detrended, *d_mean, *d_center;
 
   COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t first) const {
@@ -22,7 +27,7 @@ struct RowGradients {
     const int64_t i = s.index(panel, t, n);
     const double price = read(detrended + i), seasonal = s.detrend(read(mean + i), center);
     const bool has_price = price == price, has_seasonal = seasonal == seasonal;
-    double d_seasonal = finite(seasonal_gradient(panel, t, n)), d_residual = finite(residual_gradient(panel, t, n));
+    double d_seasonal = finite_or_zero(seasonal_gradient + i), d_residual = finite_or_zero(residual_gradient + i);
     if (!has_price || !has_seasonal || d_residual == 0)
       d_residual = 0;
     else if (s.multiplicative)
@@ -34,7 +39,6 @@ struct RowGradients {
     d_mean[i] = static_cast<scalar_t>(d_phase);
     d_center[i] = static_cast<scalar_t>(s.multiplicative && has_seasonal ? d_phase * seasonal : d_phase);
   }
-  COMMODITY_INLINE static double finite(double x) { return x == x ? x : 0; }
 };
 
 // Subtracts the gradient of the centers that contain the phase mean of a row. Two-sided, these are all, and contain the
@@ -48,7 +52,7 @@ struct CenterTranspose {
 
   COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t first) const {
     const auto add = [&](Sums<double, 1>& sum, int64_t t, double sign) {
-      sum.term[0] += t >= 0 && t < s.steps ? sign * read(d_center + s.index(panel, t, n)) : 0;
+      sum.term[0] += sign * read(d_center + s.index(panel, t, n));
     };
     const auto finish = [&](int64_t t, const Sums<double, 1>& sum) {
       const int64_t i = s.index(panel, t, n);
@@ -57,7 +61,7 @@ struct CenterTranspose {
     const int64_t ahead = s.period - 1, last = s.last(first);
     if (s.causal)
       return slide_window<Sums<double, 1>>(
-          first + ahead, last + ahead, s.period, add,
+          first + ahead, last + ahead, s.period, s.steps, add,
           [&](int64_t end, const Sums<double, 1>& sum, const Sums<double, 1>&) { finish(end - ahead, sum); });
     const int64_t latest = s.steps - s.period;
     Sums<double, 1> none, all;
@@ -72,8 +76,7 @@ struct CenterTranspose {
 template <typename scalar_t>
 struct PhaseTranspose {
   Season s;
-  const scalar_t *trend, *detrended, *weight, *d_detrended, *d_mean;
-  FiniteValues<scalar_t> trend_gradient;
+  const scalar_t *trend, *detrended, *weight, *d_detrended, *d_mean, *trend_gradient;
   scalar_t *price_gradient, *sum_gradient;
 
   COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t phase) const {
@@ -88,13 +91,13 @@ struct PhaseTranspose {
       const int64_t i = s.index(panel, t, n);
       if (s.causal) d_phase += read(d_mean + i) / (observed > 1 ? observed : 1);
       observed -= is_observed(i) ? 1 : 0;
-      write(i, trend_gradient(panel, t, n), is_observed(i) ? read(d_detrended + i) + d_phase : 0);
+      write(i, finite_or_zero(trend_gradient + i), is_observed(i) ? read(d_detrended + i) + d_phase : 0);
     }
   }
   COMMODITY_INLINE void write(int64_t i, double d_trend, double d_price) const {
     const double average = read(trend + i), price = read(detrended + i);
     if (s.multiplicative && price == price) d_price /= average;
-    d_trend = (d_trend == d_trend ? d_trend : 0) - (!s.multiplicative ? d_price : price == price ? d_price * price : 0);
+    d_trend -= (!s.multiplicative ? d_price : price == price ? d_price * price : 0);
     price_gradient[i] = static_cast<scalar_t>(d_price);
     sum_gradient[i] = static_cast<scalar_t>(average == average ? d_trend / read(weight + i) : 0);
   }
@@ -111,15 +114,12 @@ struct TrendTranspose {
 
   COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t first) const {
     const int64_t ahead = s.period - s.period % 2 - s.lead();
-    const auto value = [&](int64_t t) {
-      return t >= 0 && t < s.steps ? static_cast<double>(read(d_sum + s.index(panel, t, n))) : 0;
-    };
-    slide_trend_window(first + ahead, s.last(first) + ahead, s.period, value,
-                       [&](int64_t end, const SumAndCount& sums) {
-                         const int64_t t = end - ahead, i = s.index(panel, t, n);
-                         const double x = price(panel, t, n);
-                         to[i] = static_cast<scalar_t>(x == x ? read(d_price + i) + sums.term[0] : 0);
-                       });
+    const auto value = [&](int64_t t) { return static_cast<double>(read(d_sum + s.index(panel, t, n))); };
+    slide_trend_window(s, first + ahead, s.last(first) + ahead, value, [&](int64_t end, const SumAndCount& sums) {
+      const int64_t t = end - ahead, i = s.index(panel, t, n);
+      const double x = price(i);
+      to[i] = static_cast<scalar_t>(x == x ? read(d_price + i) + sums.term[0] : 0);
+    });
   }
 };
 
@@ -137,21 +137,21 @@ Tensor seasonal_decompose_backward(const Tensor& prices_, const Tensor& d_trend_
   const Season s{panels.steps, panels.assets, period, multiplicative, causal};
   const Grid phases(panels.batch, panels.assets, period);
   dispatch("seasonal_decompose_backward", prices, [&]<typename scalar_t>() {
-    const auto finite = [&](const Tensor& x) { return finite_values<scalar_t>(x, panels); };
-    const Prices<scalar_t> price{finite(prices), multiplicative};
+    const auto data = [](const Tensor& x) { return x.const_data_ptr<scalar_t>(); };
+    const Prices<scalar_t> price{data(prices), multiplicative};
     scalar_t* p[7];
     for (int i = 0; i < 7; ++i) p[i] = data_ptr<scalar_t>(planes[i]);
     const auto [trend, detrended, weight, mean, d_detrended, d_mean, d_center] = p;
     scalar_t *d_phase = mean, *d_price = d_mean, *d_sum = d_center;  // once those are no longer needed
     launch_windows(prices, panels, Trend<scalar_t>{s, price, trend, detrended, weight});
     launch_grid(prices, phases, PhaseMeans<scalar_t>{s, detrended, mean});
-    launch_windows(prices, panels,
-                   RowGradients<scalar_t>{s, detrended, mean, finite(d_seasonal), finite(d_residual), d_detrended,
-                                          d_mean, d_center});
+    launch_windows(
+        prices, panels,
+        RowGradients<scalar_t>{s, detrended, mean, data(d_seasonal), data(d_residual), d_detrended, d_mean, d_center});
     launch_windows(prices, panels, CenterTranspose<scalar_t>{s, d_center, d_mean, d_phase});
     launch_grid(
         prices, phases,
-        PhaseTranspose<scalar_t>{s, trend, detrended, weight, d_detrended, d_phase, finite(d_trend), d_price, d_sum});
+        PhaseTranspose<scalar_t>{s, trend, detrended, weight, d_detrended, d_phase, data(d_trend), d_price, d_sum});
     launch_windows(prices, panels, TrendTranspose<scalar_t>{s, price, d_price, d_sum, dx.mutable_data_ptr<scalar_t>()});
   });
   return dx;

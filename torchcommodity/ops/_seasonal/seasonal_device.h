@@ -17,12 +17,20 @@ struct Season {
   }
 };
 
+// NaN where a value is not finite.
 template <typename scalar_t>
-struct Prices : FiniteValues<scalar_t> {
+COMMODITY_INLINE double read_finite(const scalar_t* address) {
+  const double value = read(address);
+  return value + (value - value);
+}
+
+template <typename scalar_t>
+struct Prices {
+  const scalar_t* x;
   bool multiplicative;
 
-  COMMODITY_INLINE double operator()(int64_t panel, int64_t t, int64_t n) const {  // NaN if missing
-    const double price = FiniteValues<scalar_t>::operator()(panel, t, n);
+  COMMODITY_INLINE double operator()(int64_t index) const {  // NaN if missing
+    const double price = read_finite(x + index);
     return multiplicative && !(price > 0) ? NAN : price;
   }
 };
@@ -37,11 +45,11 @@ COMMODITY_INLINE void add_value(SumAndCount& sums, double value, double sign) {
 // Calls finish(t, sums) with the sums over a window of weight 2 x period whose last row is t, for rows from `first` on:
 // an even period weighs the two ends by half, as the sum at t plus the sum at t - 1.
 template <typename Value, typename Finish>
-COMMODITY_INLINE void slide_trend_window(int64_t first, int64_t last, int64_t period, const Value& value,
+COMMODITY_INLINE void slide_trend_window(const Season& s, int64_t first, int64_t last, const Value& value,
                                          const Finish& finish) {
-  const bool even = period % 2 == 0;
+  const bool even = s.period % 2 == 0;
   const auto add = [&](SumAndCount& sums, int64_t t, double sign) { add_value(sums, value(t), sign); };
-  slide_window<SumAndCount>(first, last, period, add,
+  slide_window<SumAndCount>(first, last, s.period, s.steps, add,
                             [&](int64_t t, const SumAndCount& sums, const SumAndCount& previous) {
                               SumAndCount total;
                               for (int i = 0; i < 2; ++i)
@@ -60,17 +68,17 @@ struct Trend {
 
   COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t first) const {
     const int64_t lead = s.lead(), warmup = s.period - s.period % 2;
-    const auto value = [&](int64_t t) { return price(panel, t, n); };
+    const auto value = [&](int64_t t) { return price(s.index(panel, t, n)); };
     const auto finish = [&](int64_t end, const SumAndCount& sums) {
       const int64_t i = s.index(panel, end - lead, n);
       const bool has_trend =
           end >= warmup && end < s.steps && sums.term[1] >= s.period;  // at least half of the total weight, 2 x period
       const double mean = has_trend ? sums.term[0] / sums.term[1] : NAN;
       trend[i] = static_cast<scalar_t>(mean);
-      detrended[i] = static_cast<scalar_t>(s.detrend(value(end - lead), mean));
+      detrended[i] = static_cast<scalar_t>(s.detrend(price(i), mean));
       if (weight) weight[i] = static_cast<scalar_t>(sums.term[1]);
     };
-    slide_trend_window(first + lead, s.last(first) + lead, s.period, value, finish);
+    slide_trend_window(s, first + lead, s.last(first) + lead, value, finish);
   }
 };
 
@@ -99,14 +107,15 @@ struct PhaseMeans {
 template <typename scalar_t, typename Visit>
 COMMODITY_INLINE void for_each_center(const Season& s, const scalar_t* mean, int64_t panel, int64_t n, int64_t first,
                                       const Visit& visit) {
-  const FiniteValues<scalar_t> means{mean, s.steps, s.assets};
-  const auto add = [&](SumAndCount& sums, int64_t t, double sign) { add_value(sums, means(panel, t, n), sign); };
+  const auto add = [&](SumAndCount& sums, int64_t t, double sign) {
+    add_value(sums, read(mean + s.index(panel, t, n)), sign);
+  };
   const auto finish = [&](int64_t t, const SumAndCount& sums, const SumAndCount&) {
     visit(t, sums.term[1] == s.period ? sums.term[0] / s.period : NAN);
   };
-  if (s.causal) return slide_window<SumAndCount>(first, s.last(first), s.period, add, finish);
+  if (s.causal) return slide_window<SumAndCount>(first, s.last(first), s.period, s.steps, add, finish);
   SumAndCount all_phases;
-  for (int64_t t = s.steps - s.period; t < s.steps; ++t) add(all_phases, t, 1);
+  for (int64_t t = s.steps < s.period ? 0 : s.steps - s.period; t < s.steps; ++t) add(all_phases, t, 1);
   for (int64_t t = first; t < s.last(first); ++t) finish(t, all_phases, all_phases);
 }
 

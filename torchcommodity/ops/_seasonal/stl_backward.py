@@ -5,7 +5,7 @@ from torch import Tensor
 
 from torch_opkit import Cases, Op, Sample
 from torch_opkit.arguments import raise_invalid
-from torchcommodity.ops._seasonal.stl_inner_loop import InnerLoop, centered
+from torchcommodity.ops._seasonal.stl_inner_loop import InnerLoop
 
 
 def _reference(
@@ -33,11 +33,9 @@ def _backward(
     grad: Tensor, *, x: Tensor, period: int, lengths: list[int], degrees: list[int], jumps: list[int], inner: int
 ) -> tuple[Tensor, Tensor, Tensor, None]:
     # the transpose of the transpose: the components of `grad`, with the missing rows of x
-    present = x.isfinite()
-    y, level = centered(grad, present)
-    loop = InnerLoop(present.to(x), present, period, lengths, degrees, jumps)
-    trend, seasonal = loop.run(y, torch.zeros_like(y), inner)
-    return trend + level, seasonal, (y - trend - seasonal).where(present, 0), None
+    y = grad.where(x.isfinite(), torch.nan)
+    trend, seasonal, residual, _ = torch.ops.commodity.stl(y, period, lengths, degrees, jumps, inner, 0)
+    return trend.nan_to_num(0), seasonal.nan_to_num(0), residual.nan_to_num(0), None
 
 
 def _function(*tensors: Tensor, period: int, jump: int = 1) -> Tensor:

@@ -13,13 +13,13 @@ struct MovingAverage {
 
   COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t first) const {
     const auto add = [&](Sums<double, 1>& sum, int64_t t, double sign) {
-      sum.term[0] += t >= 0 && t < steps ? sign * read(x + (panel * steps + t) * assets + n) : 0;
+      sum.term[0] += sign * read(x + (panel * steps + t) * assets + n);
     };
     const auto finish = [&](int64_t end, const Sums<double, 1>& sum, const Sums<double, 1>&) {
       to[(panel * averages + end - ahead) * assets + n] = sum.term[0] / static_cast<double>(window);
     };
     const int64_t last = first + kRows < averages ? first + kRows : averages;
-    slide_window<Sums<double, 1>>(first + ahead, last + ahead, window, add, finish);
+    slide_window<Sums<double, 1>>(first + ahead, last + ahead, window, steps, add, finish);
   }
 };
 
