@@ -10,9 +10,6 @@ namespace commodity {
 // It is finite for large x, so that tanh is e / (e + 2), and below 2^126 in float, as `quotient` needs.
 COMMODITY_INLINE float branchless_expm1(float x) {
   x = x < -87.0f ? -87.0f : x > 87.0f ? 87.0f : x;
-#if defined(__CUDA_ARCH__)
-  return expm1f(x);
-#else
   const float shifted = x * 1.44269504f + 12582912.0f;  // rounds to the nearest integer n, in the last bits
   const float n = shifted - 12582912.0f;
   const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
@@ -20,14 +17,10 @@ COMMODITY_INLINE float branchless_expm1(float x) {
   const float q = 0.5f + r * (1.66666667e-1f +
                               r * (4.16666667e-2f + r * (8.33333333e-3f + r * (1.38888889e-3f + r * 1.984127e-4f))));
   return scale * (r + r * r * q) + (scale - 1.0f);
-#endif
 }
 
 COMMODITY_INLINE double branchless_expm1(double x) {
   x = x < -708.0 ? -708.0 : x > 709.0 ? 709.0 : x;
-#if defined(__CUDA_ARCH__)
-  return expm1(x);
-#else
   const double shifted = x * 1.4426950408889634 + 6755399441055744.0;
   const double n = shifted - 6755399441055744.0;
   const double r = (x - n * 6.93147180369123816490e-1) - n * 1.90821492927058770002e-10;
@@ -37,13 +30,14 @@ COMMODITY_INLINE double branchless_expm1(double x) {
   q = q * r + 1.0 / 40320, q = q * r + 1.0 / 5040, q = q * r + 1.0 / 720, q = q * r + 1.0 / 120;
   q = q * r + 1.0 / 24, q = q * r + 1.0 / 6, q = q * r + 0.5;
   return scale * (r + r * r * q) + (scale - 1.0);
-#endif
 }
 
 // x / y; in float on a GPU for 1 <= y <= 2^126, without the branch of a division for other y: quotients interleave.
 COMMODITY_INLINE float quotient(float x, float y) {
 #if defined(__CUDA_ARCH__)
-  return __fdividef(x, y);
+  float result;
+  asm("div.approx.ftz.f32 %0, %1, %2;" : "=f"(result) : "f"(x), "f"(y));
+  return result;
 #else
   return x / y;
 #endif

@@ -37,8 +37,11 @@ struct MatrixTiles {
 
   struct Tile {
     Quad<scalar_t> weights[kInRegisters / 4][kTileRows];
+    int number, column, sum;  // of its first column, and of its first sum
   };
   COMMODITY_INLINE void load(Tile& to, int tile) const {
+    const int part = tile / groups;
+    to.number = tile, to.column = part * kColumns, to.sum = part * padded_rows() + tile % groups;
 #pragma unroll
     for (int quad = 0; quad < kInRegisters / 4; ++quad)
 #pragma unroll
@@ -46,11 +49,10 @@ struct MatrixTiles {
   }
 
   // From a vector of padded_columns() elements, zero from `columns` on, to (parts, padded_rows()) sums.
-  COMMODITY_INLINE void multiply(const Tile& from, int tile, const scalar_t* vector, scalar_t* sums) const {
-    const int part = tile / groups, first = part * padded_rows() + tile % groups;
+  COMMODITY_INLINE void multiply(const Tile& tile, const scalar_t* vector, scalar_t* sums) const {
     scalar_t sum[kTileRows] = {};
     const auto add = [&](int quad, const auto& row_weights) {
-      const Quad<scalar_t> x = reinterpret_cast<const Quad<scalar_t>*>(vector)[part * (kColumns / 4) + quad];
+      const Quad<scalar_t> x = reinterpret_cast<const Quad<scalar_t>*>(vector + tile.column)[quad];
 #pragma unroll
       for (int row = 0; row < kTileRows; ++row) {
         const Quad<scalar_t> w = row_weights(row);
@@ -59,12 +61,12 @@ struct MatrixTiles {
       }
     };
 #pragma unroll
-    for (int quad = 0; quad < kInRegisters / 4; ++quad) add(quad, [&](int row) { return from.weights[quad][row]; });
+    for (int quad = 0; quad < kInRegisters / 4; ++quad) add(quad, [&](int row) { return tile.weights[quad][row]; });
 #pragma unroll 1
     for (int quad = kInRegisters / 4; quad < kColumns / 4; ++quad)
-      add(quad, [&](int row) { return weights(quad, row, tile); });
+      add(quad, [&](int row) { return weights(quad, row, tile.number); });
 #pragma unroll
-    for (int row = 0; row < kTileRows; ++row) sums[first + row * groups] = sum[row];
+    for (int row = 0; row < kTileRows; ++row) sums[tile.sum + row * groups] = sum[row];
   }
 
   // Adds to each of `to` an element of the product, from the sums of its parts: those at first + i * stride.

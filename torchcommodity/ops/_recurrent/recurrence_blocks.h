@@ -44,38 +44,48 @@ struct SeriesBlocks {
   using Shared = typename Size::Shared;
   struct Thread {
     typename Size::Tiles::Tile tile;
-    int64_t series;
-    int index, unit, number_of_tile, copy;  // copies of the matrix in a block take its series in turn
-    bool active;
+    int64_t row, first;     // the first row of the series, and the unit in it
+    int index, unit, copy;  // copies of the matrix in a block take its series in turn
+    COMMODITY_INLINE bool active() const { return index >= 0; }
   };
   RecurrentLayer<scalar_t> layer;
   typename Size::Tiles tiles;
-  int count, copies, threads;  // series, copies and threads of a block
+  int steps, hidden, count, copies, threads;  // series, copies and threads of a block
 
   SeriesBlocks(const RecurrentLayer<scalar_t>& layer, const typename Size::Tiles& tiles)
       : layer(layer),
         tiles(tiles),
+        steps(static_cast<int>(layer.steps)),
+        hidden(static_cast<int>(layer.hidden)),
         count(static_cast<int>(
-            std::clamp<int64_t>((layer.series + Size::kSpread - 1) / Size::kSpread, 1, Size::kSeries))) {
-    const int units = count * static_cast<int>(layer.hidden);
-    copies = std::clamp(units / tiles.tiles(), 1, count);
-    threads = std::max(copies * tiles.tiles(), units);
-  }
+            std::clamp<int64_t>((layer.series + Size::kSpread - 1) / Size::kSpread, 1, Size::kSeries))),
+        copies(std::clamp(count * hidden / tiles.tiles(), 1, count)),
+        threads(std::max(copies * tiles.tiles(), count * hidden)) {}
   int64_t blocks() const { return (layer.series + count - 1) / count; }
 
   COMMODITY_INLINE void start(Thread& thread, int block, int number) const {
-    const int hidden = static_cast<int>(layer.hidden);
     thread.index = number / hidden, thread.unit = number % hidden;
-    thread.series = int64_t(block) * count + thread.index;
-    thread.active = thread.index < count && thread.series < layer.series;
-    thread.copy = number / tiles.tiles(), thread.number_of_tile = number % tiles.tiles();
-    if (thread.copy < copies) tiles.load(thread.tile, thread.number_of_tile);
+    const int64_t series = int64_t(block) * count + thread.index;
+    thread.row = layer.row(series, 0), thread.first = thread.row * hidden + thread.unit;
+    if (thread.index >= count || series >= layer.series) thread.index = -1;
+    thread.copy = number / tiles.tiles();
+    if (thread.copy < copies) tiles.load(thread.tile, number % tiles.tiles());
+  }
+  // The unit of a thread in h0 and c0.
+  COMMODITY_INLINE int64_t initial(const Thread& thread, int block) const {
+    return (int64_t(block) * count + thread.index) * hidden + thread.unit;
+  }
+  // The unit of a thread in row t of a sequence of states, and its gate g in a sequence of gates.
+  COMMODITY_INLINE int64_t at(const Thread& thread, int t) const { return thread.first + int64_t(t) * hidden; }
+  template <int G>
+  COMMODITY_INLINE int64_t gate_at(const Thread& thread, int t, int g) const {
+    return G * (at(thread, t) - thread.unit) + thread.unit + g * hidden;
   }
   COMMODITY_INLINE void multiply(const Thread& thread, Shared& shared) const {
     if (thread.copy >= copies) return;
 #pragma unroll 1
     for (int i = thread.copy; i < count; i += copies)
-      tiles.multiply(thread.tile, thread.number_of_tile, shared.vectors + i * tiles.padded_columns(), sums(shared, i));
+      tiles.multiply(thread.tile, shared.vectors + i * tiles.padded_columns(), sums(shared, i));
   }
   COMMODITY_INLINE scalar_t* vector(Shared& shared, const Thread& thread) const {
     return shared.vectors + thread.index * tiles.padded_columns();
@@ -83,10 +93,10 @@ struct SeriesBlocks {
   COMMODITY_INLINE scalar_t* sums(Shared& shared, int i) const {
     return shared.sums + i * tiles.parts * tiles.padded_rows();
   }
-  // Adds elements of the product of the series, layer.hidden apart.
+  // Adds elements of the product of the series, `hidden` apart.
   template <int N>
   COMMODITY_INLINE void add_products(Shared& shared, const Thread& thread, scalar_t (&to)[N]) const {
-    tiles.add_totals(sums(shared, thread.index), thread.unit, static_cast<int>(layer.hidden), to);
+    tiles.add_totals(sums(shared, thread.index), thread.unit, hidden, to);
   }
 };
 
@@ -107,12 +117,11 @@ struct ForwardBlocks {
   scalar_t *h, *c;
 
   COMMODITY_INLINE void load(Thread& thread, int t) const {
-    const auto& layer = blocks.layer;
-    if (t >= layer.steps) return;
-    const int64_t row = layer.row(thread.series, t);
-    thread.next.missing = layer.missing[row];
+    if (t >= blocks.steps) return;
+    thread.next.missing = blocks.layer.missing[thread.row + t];
     COMMODITY_UNROLL
-    for (int g = 0; g < G; ++g) thread.next.gates[g] = read(layer.gates + (row * G + g) * layer.hidden + thread.unit);
+    for (int g = 0; g < G; ++g)
+      thread.next.gates[g] = read(blocks.layer.gates + blocks.template gate_at<G>(thread, t, g));
   }
   COMMODITY_INLINE void start(Thread& thread, Shared& shared, int block, int number) const {
     const auto& layer = blocks.layer;
@@ -122,8 +131,8 @@ struct ForwardBlocks {
       const int64_t series = int64_t(block) * blocks.count + i / width, j = i % width;
       shared.vectors[i] = series < layer.series && j < layer.hidden ? layer.h0[series * layer.hidden + j] : 0;
     }
-    if (!thread.active) return;
-    const int64_t i = thread.series * layer.hidden + thread.unit;
+    if (!thread.active()) return;
+    const int64_t i = blocks.initial(thread, block);
     thread.state = {layer.h0[i], layer.c0[i]};
     load(thread, 0);
   }
@@ -131,17 +140,16 @@ struct ForwardBlocks {
   COMMODITY_INLINE void run(Thread& thread, Shared& shared, int, int t, int) const {
     if constexpr (phase == 0) {
       blocks.multiply(thread, shared);
-    } else if (thread.active) {
-      const auto& layer = blocks.layer;
+    } else if (thread.active()) {
+      const Row row = thread.next;
+      load(thread, t + 1);
       scalar_t z[G];
       COMMODITY_UNROLL
-      for (int g = 0; g < G; ++g) z[g] = thread.next.gates[g];
+      for (int g = 0; g < G; ++g) z[g] = row.gates[g];
       blocks.add_products(shared, thread, z);
-      const bool is_missing = thread.next.missing;
-      load(thread, t + 1);
-      thread.state.step(z, is_missing);
+      thread.state.step(z, row.missing);
       blocks.vector(shared, thread)[thread.unit] = thread.state.h;
-      const int64_t i = layer.row(thread.series, t) * layer.hidden + thread.unit;
+      const int64_t i = blocks.at(thread, t);
       h[i] = thread.state.h, c[i] = thread.state.c;
     }
   }
@@ -168,24 +176,26 @@ struct BackwardBlocks {
   const scalar_t *grad_h, *grad_c;
   scalar_t *d_gates, *d_h0, *d_c0;
 
-  COMMODITY_INLINE void load(Thread& thread, int64_t t) const {
-    const auto& layer = blocks.layer;
+  COMMODITY_INLINE scalar_t state(const Thread& thread, int block, int t) const {
+    return t < 0 ? blocks.layer.c0[blocks.initial(thread, block)] : blocks.layer.c[blocks.at(thread, t)];
+  }
+  COMMODITY_INLINE void load(Thread& thread, int block, int t) const {
     if (t < 0) return;
-    const int64_t row = layer.row(thread.series, t), i = row * layer.hidden + thread.unit;
-    thread.next.missing = layer.missing[row];
+    const int64_t i = blocks.at(thread, t);
+    thread.next.missing = blocks.layer.missing[thread.row + t];
     COMMODITY_UNROLL
-    for (int g = 0; g < G; ++g) thread.next.gates[g] = read(layer.gates + (row * G + g) * layer.hidden + thread.unit);
-    thread.next.c_previous = layer.state(layer.c, layer.c0, thread.series, t - 1, thread.unit);
+    for (int g = 0; g < G; ++g)
+      thread.next.gates[g] = read(blocks.layer.gates + blocks.template gate_at<G>(thread, t, g));
+    thread.next.c_previous = state(thread, block, t - 1);
     thread.next.grad_h = read(grad_h + i), thread.next.grad_c = read(grad_c + i);
   }
   COMMODITY_INLINE void start(Thread& thread, Shared& shared, int block, int number) const {
-    const auto& layer = blocks.layer;
     blocks.start(thread, block, number);
     for (int i = number; i < blocks.count * blocks.tiles.padded_columns(); i += blocks.threads) shared.vectors[i] = 0;
-    if (!thread.active) return;
+    if (!thread.active()) return;
     thread.gradient = {}, thread.keeps_d_h = true;
-    thread.c = layer.state(layer.c, layer.c0, thread.series, layer.steps - 1, thread.unit);
-    load(thread, layer.steps - 1);
+    thread.c = state(thread, block, blocks.steps - 1);
+    load(thread, block, blocks.steps - 1);
   }
   COMMODITY_INLINE scalar_t incoming(Thread& thread, Shared& shared) const {
     scalar_t d_h[1] = {};
@@ -193,30 +203,28 @@ struct BackwardBlocks {
     return thread.keeps_d_h ? thread.gradient.d_h : d_h[0];
   }
   template <int phase>
-  COMMODITY_INLINE void run(Thread& thread, Shared& shared, int, int step, int) const {
+  COMMODITY_INLINE void run(Thread& thread, Shared& shared, int block, int step, int) const {
     if constexpr (phase == 1) {
       blocks.multiply(thread, shared);
-    } else if (thread.active) {
-      const auto& layer = blocks.layer;
-      const int64_t t = layer.steps - 1 - step;
+    } else if (thread.active()) {
+      const int t = blocks.steps - 1 - step;
       thread.gradient.d_h = incoming(thread, shared);
       const Row row = thread.next;
-      load(thread, t - 1);
+      load(thread, block, t - 1);
       scalar_t d_z[G];
       thread.gradient.step(row.gates, row.c_previous, thread.c, row.grad_h, row.grad_c, row.missing, d_z);
       thread.keeps_d_h = row.missing, thread.c = row.c_previous;
       COMMODITY_UNROLL
       for (int g = 0; g < G; ++g) {
-        const int gate = g * static_cast<int>(layer.hidden) + thread.unit;
-        blocks.vector(shared, thread)[gate] = d_z[g];
-        d_gates[layer.row(thread.series, t) * G * layer.hidden + gate] = d_z[g];
+        blocks.vector(shared, thread)[g * blocks.hidden + thread.unit] = d_z[g];
+        d_gates[blocks.template gate_at<G>(thread, t, g)] = d_z[g];
       }
     }
   }
-  COMMODITY_INLINE void finish(Thread& thread, Shared& shared, int, int) const {
-    if (!thread.active) return;
-    const int64_t state = thread.series * blocks.layer.hidden + thread.unit;
-    d_h0[state] = incoming(thread, shared), d_c0[state] = scalar_t(thread.gradient.d_c);
+  COMMODITY_INLINE void finish(Thread& thread, Shared& shared, int block, int) const {
+    if (!thread.active()) return;
+    const int64_t i = blocks.initial(thread, block);
+    d_h0[i] = incoming(thread, shared), d_c0[i] = scalar_t(thread.gradient.d_c);
   }
 };
 
