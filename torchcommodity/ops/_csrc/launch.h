@@ -127,8 +127,15 @@ __global__ void __launch_bounds__(kScanThreads, kScanBlocks)
   run_phases(body, thread, shared, block % chains, block / chains);
 }
 
+// How many blocks a multiprocessor holds at least, where a body says so: it limits the registers of a thread.
 template <typename Body>
-__global__ void __launch_bounds__(Body::kThreads) each_loop(int steps, Body body) {
+constexpr int kBlocksOf = 1;
+template <typename Body>
+  requires requires { Body::kBlocks; }
+constexpr int kBlocksOf<Body> = Body::kBlocks;
+
+template <typename Body>
+__global__ void __launch_bounds__(Body::kThreads, kBlocksOf<Body>) each_loop(int steps, Body body) {
   __shared__ typename Body::Shared shared;
   const int block = static_cast<int>(blockIdx.x), number = static_cast<int>(threadIdx.x);
   typename Body::Thread thread;

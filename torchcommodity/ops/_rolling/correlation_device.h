@@ -4,6 +4,9 @@
 
 namespace commodity {
 
+// A block has the pairs of kTile columns i and kTile columns j, of which a thread has one j and kOwn i's.
+constexpr int kTile = kWarp, kWarps = 8, kOwn = kTile / kWarps;
+
 // The mean of a column in a window and 1 / sqrt(sum of squares about it). The mean is NaN where a value is missing, the
 // scale also where the column is constant.
 struct Moments {
