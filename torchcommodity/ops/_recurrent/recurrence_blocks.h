@@ -19,7 +19,7 @@ struct BlockSize {
   static constexpr int kSeries = kSeries_, kMaxGates = 4;
   static constexpr int64_t kSpread = kBlocks * kMultiprocessors;
   static constexpr int kTiles = kHidden * kHidden * kMaxGates / (kTileRows * Tiles::kColumns);
-  static constexpr int kThreads = kTiles > kSeries* kHidden ? kTiles : kSeries * kHidden;
+  static constexpr int kUnits = kSeries * kHidden, kThreads = kTiles > kUnits ? kTiles : kUnits;
   struct Shared {
     alignas(16) scalar_t vectors[kSeries * (kHidden * kMaxGates + Tiles::kColumns)];
     scalar_t sums[kSeries * kTiles * kTileRows];
