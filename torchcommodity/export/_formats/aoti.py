@@ -58,7 +58,10 @@ def to_bytes(
             program, package_path=f"{folder}/model.pt2", inductor_configs=SETTINGS | (inductor_configs or {})
         )
         records = pt2.read_records(Path(package).read_bytes())
-    records = {name: content for name, content in records.items() if not name.endswith(".cpp")}  # compiled into the .so
+    # The .so holds what the sources say. torch before 2.13 finds the metadata by their names; its loader for a GPU then
+    # crashes, where without them it says what it misses.
+    names = [name for name in records if device.type == "cpu" or not name.endswith(".cpp")]
+    records = {name: b"" if name.endswith(".cpp") else records[name] for name in names}
     records |= {f"{LIBRARY}{path.name}": path.read_bytes() for path in _libraries()}
     return append_zip_checksum(pt2.write_records(records | {pt2.METADATA: metadata.to_json().encode()}))
 
