@@ -337,50 +337,46 @@ struct StoreRows {
 
 constexpr int kGroup = 8;  // fits of a thread, where there is one for each row
 
-namespace {  // each kernel file compiles its own
-
-// A smoother of `phases` series in each column, and its launches.
+// A smoother of `phases` series in each column, and its launches. allocate(doubles) returns memory for its tables and
+// factors.
 struct Loess {
-  Tensor like, memory;
   int64_t batch;
   Fits fits;
 
-  Loess(const Tensor& like, int64_t batch, const Layout& rows, int64_t phases, int64_t count, const Smoother& smoother,
-        bool extend, const RowWeights& weights)
-      : like(like), batch(batch), fits{Windows(count, smoother, extend), rows, {}, weights, nullptr} {
+  template <typename Allocate>
+  Loess(const Tensor& like, const Allocate& allocate, int64_t batch, const Layout& rows, int64_t phases, int64_t count,
+        const Smoother& smoother, bool extend, const RowWeights& weights)
+      : batch(batch), fits{Windows(count, smoother, extend), rows, {}, weights, nullptr} {
     Windows& w = fits.windows;
     fits.layout = {phases * w.fits, phases, rows.assets, 0};
     const int64_t kernels = w.kernels(), size = kernels * w.count;
     STD_TORCH_CHECK(size <= std::numeric_limits<int>::max(), "stl: the windows at the ends are too many and too long");
-    memory = scratch(like, 2 * (size + kernels + (weights.missing ? numbers() : 0)));
-    double *kernel = data_ptr<double>(memory), *coefficients = kernel + size;
+    double* kernel = allocate(2 * (size + kernels + (weights.missing ? numbers() : 0)));
+    double* coefficients = kernel + size;
     const auto factors = reinterpret_cast<FitFactors*>(coefficients + size);
-    fits.factors = factors + kernels;
     launch_rows(like, kernels, w.count, KernelFactors{w, factors});
     launch(like, size, WriteKernels{w, factors, kernel, coefficients});
-    w.kernel = kernel, w.coefficients = coefficients;
+    w.kernel = kernel, w.coefficients = coefficients, fits.factors = factors + kernels;
   }
   int64_t numbers() const { return batch * fits.layout.steps * fits.layout.assets; }  // of all fits
   bool fits_every_row() const { return fits.windows.step == 1; }
   Grid grid(int64_t items) const { return Grid(batch, fits.layout.assets, fits.phases() * items); }
 
   // To be called whenever the weights change.
-  void update_factors() const {
-    if (!fits.weights.missing) return;
+  void update_factors(const Tensor& like) const {
     constexpr int kFew = kGroup / 2;  // three sums of each
     fits_every_row() ? launch_grid(like, grid(fits.groups(kFew)), ComputeFactors<kFew>{fits})
                      : launch_grid(like, grid(fits.groups(1)), ComputeFactors<1>{fits});
     launch_grid(like, grid(1), ReplaceFits{fits});
   }
   template <typename Store>
-  void smooth(const double* y, const Store& store) const {
+  void smooth(const Tensor& like, const double* y, const Store& store) const {
     if (fits_every_row()) return launch_grid(like, grid(fits.groups(kGroup)), Smooth<kGroup, Store>{fits, y, store});
-    const Tensor values = scratch(like, numbers());
-    double* data = data_ptr<double>(values);
-    launch_grid(like, grid(fits.groups(1)), Smooth<1, StoreRows>{fits, y, {fits.layout, data}});
-    launch_grid(like, grid(fits.windows.rows + 2 * fits.windows.extend), Interpolate<Store>{fits, data, store});
+    const Tensor memory = scratch(like, numbers());
+    double* values = data_ptr<double>(memory);
+    launch_grid(like, grid(fits.groups(1)), Smooth<1, StoreRows>{fits, y, {fits.layout, values}});
+    launch_grid(like, grid(fits.windows.rows + 2 * fits.windows.extend), Interpolate<Store>{fits, values, store});
   }
 };
 
-}  // namespace
 }  // namespace commodity

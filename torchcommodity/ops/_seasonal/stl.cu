@@ -55,42 +55,85 @@ struct StoreTrend {
   }
 };
 
+// |residual| column by column; NaN for missing rows.
+struct ResidualSizes {
+  Planes planes;
+  double* to;
+  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t t) const {
+    const int64_t i = planes.at(panel, t, n);
+    const double size = std::abs(planes.y[i] - planes.trend[i] - planes.seasonal[i]);
+    to[(panel * planes.assets + n) * planes.steps + t] = planes.present[i] != 0 ? size : NAN;
+  }
+};
+
+// The two middle values of each column, which are equal where their number is odd, digit by digit from the highest one:
+// non-negative doubles are ordered as their bit patterns. Row 2 c + j is value j of column c.
+struct SelectDigit {
+  static constexpr int kBits = 4, kSums = 1 << kBits;
+  const double* sizes;
+  ColumnSums sums;
+  uint64_t* selected;  // the digits above this one
+  double* ranks;       // among the values with these digits
+  int64_t steps, assets;
+  int shift;
+
+  COMMODITY_INLINE bool is_first() const { return shift + kBits == 64; }
+  COMMODITY_INLINE void add(int64_t row, int64_t t, double* counts) const {
+    const double size = read(sizes + row / 2 * steps + t);
+    uint64_t bits;
+    memcpy(&bits, &size, sizeof bits);
+    const bool counted = size == size && (is_first() || bits >> (shift + kBits) == selected[row]);
+    const int digit = static_cast<int>(bits >> shift) & (kSums - 1);
+#pragma unroll
+    for (int d = 0; d < kSums; ++d) counts[d] += counted && d == digit ? 1 : 0;
+  }
+  COMMODITY_INLINE void finish(int64_t row, const double* counts) const {
+    double rank = is_first() ? first_rank(row) : ranks[row];
+    uint64_t digit = 0;
+    bool passed = true;
+#pragma unroll
+    for (int d = 0; d < kSums - 1; ++d) {
+      passed = passed && rank >= counts[d];
+      rank -= passed ? counts[d] : 0, digit += passed;
+    }
+    selected[row] = (is_first() ? 0 : selected[row] << kBits) + digit, ranks[row] = rank;
+  }
+  COMMODITY_INLINE double first_rank(int64_t row) const {
+    const int64_t count = static_cast<int64_t>(sums.total(row / 2 / assets, row / 2 % assets).term[1]);
+    return static_cast<double>(row % 2 ? count / 2 : (count - 1) / 2);
+  }
+};
+
 // Bisquare weights (1 - (r / 6 median r)^2)^2, r = |residual|.
 struct RobustnessWeights {
   Planes planes;
+  const double *sizes, *middle;
 
-  COMMODITY_INLINE double size(int64_t i) const { return std::abs(planes.y[i] - planes.trend[i] - planes.seasonal[i]); }
-  // The order statistic of a rank, found bit by bit: non-negative doubles are ordered as their bit patterns.
-  COMMODITY_INLINE double order_statistic(int64_t panel, int64_t n, int64_t rank) const {
-    uint64_t bits = 0;
-    for (int bit = 62; bit >= 0; --bit) {
-      const uint64_t candidate = bits | (uint64_t(1) << bit);
-      double limit;
-      memcpy(&limit, &candidate, sizeof limit);
-      int64_t smaller = 0;
-      for (int64_t t = 0; t < planes.steps; ++t) {
-        const int64_t i = planes.at(panel, t, n);
-        smaller += planes.present[i] != 0 && size(i) < limit ? 1 : 0;
-      }
-      if (smaller <= rank) bits = candidate;
-    }
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-  }
-  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t) const {
-    int64_t count = 0;
-    for (int64_t t = 0; t < planes.steps; ++t) count += planes.present[planes.at(panel, t, n)] != 0 ? 1 : 0;
-    const double upper = count ? order_statistic(panel, n, count / 2) : 0;
-    const double median = count % 2 || !count ? upper : (upper + order_statistic(panel, n, count / 2 - 1)) / 2;
-    planes.missing[panel * planes.assets + n] = kSomeRows;
-    for (int64_t t = 0; t < planes.steps; ++t) {
-      const int64_t i = planes.at(panel, t, n);
-      const double u = median > 0 ? size(i) / (6 * median) : 0, complement = 1 - u * u;
-      planes.weights[i] = planes.present[i] == 0 ? 0 : u <= 0.001 ? 1 : u <= 0.999 ? complement * complement : 0;
-    }
+  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t t) const {
+    const int64_t column = panel * planes.assets + n;
+    const double size = read(sizes + column * planes.steps + t);
+    const double scale = 3 * (read(middle + 2 * column) + read(middle + 2 * column + 1));
+    const double u = scale > 0 ? size / scale : 0, complement = 1 - u * u;
+    planes.weights[planes.at(panel, t, n)] = size != size ? 0
+                                             : u <= 0.001 ? 1
+                                             : u <= 0.999 ? complement * complement
+                                                          : 0;
+    if (t == 0) planes.missing[column] = kSomeRows;
   }
 };
+
+void update_robustness_weights(const Tensor& like, const Panels& panels, const ColumnSums& sums, const Planes& planes) {
+  const int64_t columns = panels.batch * panels.assets;
+  const Grid rows(panels.batch, panels.assets, panels.steps);
+  const Tensor memory = scratch(like, columns * (panels.steps + 4));
+  double *middle = data_ptr<double>(memory), *ranks = middle + 2 * columns, *sizes = ranks + 2 * columns;
+  launch_grid(like, rows, ResidualSizes{planes, sizes});
+  for (int shift = 64 - SelectDigit::kBits; shift >= 0; shift -= SelectDigit::kBits)
+    launch_rows(
+        like, 2 * columns, panels.steps,
+        SelectDigit{sizes, sums, reinterpret_cast<uint64_t*>(middle), ranks, panels.steps, panels.assets, shift});
+  launch_grid(like, rows, RobustnessWeights{planes, sizes, middle});
+}
 
 template <typename scalar_t>
 struct Write {
@@ -118,32 +161,33 @@ Parts stl(const Tensor& x_, int64_t period, std::vector<int64_t> lengths, std::v
   const auto empty = [&] { return new_empty(x, x.sizes()); };
   Tensor parts[4] = {empty(), empty(), empty(), empty()};
   std::vector<Tensor> memory;
-  const auto plane = [&](int64_t rows) {
-    memory.push_back(scratch(x, batch * rows * assets));
+  const auto allocate = [&](int64_t doubles) {
+    memory.push_back(scratch(x, doubles));
     return data_ptr<double>(memory.back());
   };
+  const auto plane = [&](int64_t rows) { return allocate(batch * rows * assets); };
   const Planes planes{plane(steps), plane(steps), plane(steps), plane(steps), plane(steps), plane(steps),
                       plane(steps), plane(1),     plane(1),     steps,        assets};
   double *cycles = plane(extended), *average = plane(extended), *other_average = plane(extended);
   const ColumnSums sums(plane(2 * ColumnSums::chunks_of(steps)), panels);
-  const Smoothers smoothers(x, panels, period, lengths, degrees, jumps,
+  const Smoothers smoothers(x, allocate, panels, period, lengths, degrees, jumps,
                             {planes.weights, planes.present, planes.missing});
   const auto inner_pass = [&] {
     for (const Loess& phases : smoothers.phases)
-      phases.smooth(planes.detrended, StoreRows{{extended, period, assets, phases.fits.rows.first_phase}, cycles});
+      phases.smooth(x, planes.detrended, StoreRows{{extended, period, assets, phases.fits.rows.first_phase}, cycles});
     moving_average(x, batch, assets, cycles, extended, period, average);
     moving_average(x, batch, assets, average, extended - period + 1, period, other_average);
     moving_average(x, batch, assets, other_average, steps + 2, 3, average);
-    smoothers.low_pass->smooth(average, StoreSeasonal{planes, cycles, period});
-    smoothers.trend->smooth(planes.deseasonalized, StoreTrend{planes});
+    smoothers.low_pass->smooth(x, average, StoreSeasonal{planes, cycles, period});
+    smoothers.trend->smooth(x, planes.deseasonalized, StoreTrend{planes});
   };
   dispatch("stl", x, [&]<typename scalar_t>() {
     const FiniteValues<scalar_t> values = finite_values<scalar_t>(x, panels);
     sum_columns(x, panels, FiniteSum<scalar_t>{values}, sums);
     launch_windows(x, panels, Center<scalar_t>{values, sums, planes});
     for (int64_t outer_pass = 0; outer_pass <= outer; ++outer_pass) {
-      if (outer_pass) launch_grid(x, Grid(batch, assets, 1), RobustnessWeights{planes});
-      smoothers.update_factors();
+      if (outer_pass) update_robustness_weights(x, panels, sums, planes);
+      smoothers.update_factors(x);
       for (int64_t pass = 0; pass < inner; ++pass) inner_pass();
     }
     Write<scalar_t> write{planes, {}};

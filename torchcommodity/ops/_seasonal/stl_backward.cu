@@ -119,18 +119,18 @@ struct SmoothTranspose {
 
 // Overwrites `grad` if it is that of the fits, which it is where there is one for each row.
 template <typename Store>
-void smooth_transpose(const Loess& loess, const Layout& layout, double* grad, const Store& store) {
+void smooth_transpose(const Tensor& like, const Loess& loess, const Layout& layout, double* grad, const Store& store) {
   const Fits& fits = loess.fits;
   if (loess.fits_every_row()) {
-    if (fits.weights.missing) launch_grid(loess.like, loess.grid(1), ReplaceTranspose{fits, layout, grad});
+    if (fits.weights.missing) launch_grid(like, loess.grid(1), ReplaceTranspose{fits, layout, grad});
     const SmoothTranspose<kGroup, Store> body{fits, layout, grad, store};
-    return launch_grid(loess.like, loess.grid(body.groups()), body);
+    return launch_grid(like, loess.grid(body.groups()), body);
   }
-  const Tensor memory = scratch(loess.like, loess.numbers());
+  const Tensor memory = scratch(like, loess.numbers());
   double* fit_grad = data_ptr<double>(memory);
-  launch_grid(loess.like, loess.grid(fits.windows.fits), InterpolateTranspose{fits, layout, grad, fit_grad});
-  if (fits.weights.missing) launch_grid(loess.like, loess.grid(1), ReplaceTranspose{fits, fits.layout, fit_grad});
-  launch_grid(loess.like, loess.grid(fits.windows.rows), SmoothTranspose<1, Store>{fits, fits.layout, fit_grad, store});
+  launch_grid(like, loess.grid(fits.windows.fits), InterpolateTranspose{fits, layout, grad, fit_grad});
+  if (fits.weights.missing) launch_grid(like, loess.grid(1), ReplaceTranspose{fits, fits.layout, fit_grad});
+  launch_grid(like, loess.grid(fits.windows.rows), SmoothTranspose<1, Store>{fits, fits.layout, fit_grad, store});
 }
 
 // Gradients accumulated so far, each (B, T, N), and what is missing of each column.
@@ -230,26 +230,27 @@ Tensor stl_backward(const Tensor& trend_, const Tensor& seasonal_, const Tensor&
   const Panels panels(x);
   const int64_t batch = panels.batch, steps = panels.steps, assets = panels.assets, extended = steps + 2 * period;
   std::vector<Tensor> memory;
-  const auto plane = [&](int64_t rows) {
-    memory.push_back(scratch(x, batch * rows * assets));
+  const auto allocate = [&](int64_t doubles) {
+    memory.push_back(scratch(x, doubles));
     return data_ptr<double>(memory.back());
   };
+  const auto plane = [&](int64_t rows) { return allocate(batch * rows * assets); };
   const Planes planes{plane(steps), plane(steps), plane(steps), plane(steps), plane(1), steps, assets};
   double *cycles = plane(extended), *work = plane(extended);
   const ColumnSums sums(plane(2 * ColumnSums::chunks_of(steps)), panels);
-  const Smoothers smoothers(x, panels, period, lengths, degrees, jumps,
+  const Smoothers smoothers(x, allocate, panels, period, lengths, degrees, jumps,
                             {planes.present, planes.present, planes.missing});
   const Layout all{steps, 1, assets, 0};
   const auto inner_pass_transpose = [&] {
-    smooth_transpose(*smoothers.trend, all, planes.trend, AddTrendInput{planes});
-    smooth_transpose(*smoothers.low_pass, all, planes.seasonal, StoreRows{all, work});
+    smooth_transpose(x, *smoothers.trend, all, planes.trend, AddTrendInput{planes});
+    smooth_transpose(x, *smoothers.low_pass, all, planes.seasonal, StoreRows{all, work});
     moving_average_transpose(x, batch, assets, work, steps + 2, 3, cycles);
     moving_average_transpose(x, batch, assets, cycles, steps + period + 1, period, work);
     moving_average_transpose(x, batch, assets, work, extended, period, cycles);
     launch_grid(x, Grid(batch, assets, extended), CyclesGradient{planes, cycles, period});
     for (const Loess& phases : smoothers.phases) {
       const Layout& rows = phases.fits.rows;
-      smooth_transpose(phases, {extended, period, assets, rows.first_phase}, cycles, AddCycleInput{planes, rows});
+      smooth_transpose(x, phases, {extended, period, assets, rows.first_phase}, cycles, AddCycleInput{planes, rows});
     }
   };
   dispatch("stl_backward", x, [&]<typename scalar_t>() {
@@ -259,7 +260,7 @@ Tensor stl_backward(const Tensor& trend_, const Tensor& seasonal_, const Tensor&
     launch_windows(x, panels,
                    ReadGradients<scalar_t>{values, trend, d_seasonal.const_data_ptr<scalar_t>(),
                                            d_residual.const_data_ptr<scalar_t>(), sums, planes});
-    smoothers.update_factors();
+    smoothers.update_factors(x);
     for (int64_t pass = 0; pass < inner; ++pass) inner_pass_transpose();
     sum_columns(x, panels, LevelGradient<scalar_t>{trend, planes}, sums);
     launch_windows(x, panels, Write<scalar_t>{planes, sums, to.mutable_data_ptr<scalar_t>()});

@@ -87,32 +87,31 @@ struct FiniteSum {
   }
 };
 
-namespace {  // each kernel file compiles its own
-
 // The smoothers of the phases, the trend and the low pass. If T is not a multiple of the period, the first phases are
 // one row longer.
 struct Smoothers {
   std::vector<Loess> phases;
   std::optional<Loess> trend, low_pass;
 
-  Smoothers(const Tensor& like, const Panels& panels, int64_t period, const std::vector<int64_t>& lengths,
-            const std::vector<int64_t>& degrees, const std::vector<int64_t>& jumps, const RowWeights& weights) {
+  template <typename Allocate>
+  Smoothers(const Tensor& like, const Allocate& allocate, const Panels& panels, int64_t period,
+            const std::vector<int64_t>& lengths, const std::vector<int64_t>& degrees, const std::vector<int64_t>& jumps,
+            const RowWeights& weights) {
     STD_TORCH_CHECK(lengths.size() == 3 && degrees.size() == 3 && jumps.size() == 3,
                     "stl: lengths, degrees and jumps must have 3 elements");
     const auto smoother = [&](int i) { return Smoother{lengths[i], degrees[i], jumps[i]}; };
     const int64_t batch = panels.batch, steps = panels.steps, longer = steps % period, rows = steps / period;
     const auto rows_from = [&](int64_t first_phase) { return Layout{steps, period, panels.assets, first_phase}; };
-    if (longer) phases.emplace_back(like, batch, rows_from(0), longer, rows + 1, smoother(0), true, weights);
-    phases.emplace_back(like, batch, rows_from(longer), period - longer, rows, smoother(0), true, weights);
+    if (longer) phases.emplace_back(like, allocate, batch, rows_from(0), longer, rows + 1, smoother(0), true, weights);
+    phases.emplace_back(like, allocate, batch, rows_from(longer), period - longer, rows, smoother(0), true, weights);
     const Layout all{steps, 1, panels.assets, 0};
-    trend.emplace(like, batch, all, 1, steps, smoother(1), false, weights);
-    low_pass.emplace(like, batch, all, 1, steps, smoother(2), false, RowWeights{});
+    trend.emplace(like, allocate, batch, all, 1, steps, smoother(1), false, weights);
+    low_pass.emplace(like, allocate, batch, all, 1, steps, smoother(2), false, RowWeights{});
   }
-  void update_factors() const {
-    for (const Loess& loess : phases) loess.update_factors();
-    trend->update_factors();
+  void update_factors(const Tensor& like) const {
+    for (const Loess& loess : phases) loess.update_factors(like);
+    trend->update_factors(like);
   }
 };
 
-}  // namespace
 }  // namespace commodity
