@@ -41,7 +41,14 @@ def _backward(
     period: int,
     multiplicative: bool,
     causal: bool,
-) -> tuple[Tensor, ...]:
+) -> tuple[Tensor | None, ...]:
+    if (
+        not multiplicative
+    ):  # linear: the transpose of the transpose is the decomposition, with the missing rows of prices
+        y = grad.where(prices.isfinite(), torch.nan)
+        parts = torch.ops.commodity.seasonal_decompose(y, period, False, causal)
+        return None, *(x.nan_to_num(0).where(d.isfinite(), 0) for x, d in zip(parts, (d_trend, d_seasonal, d_residual)))
+
     def gradient(x: Tensor, d_trend: Tensor, d_seasonal: Tensor, d_residual: Tensor) -> Tensor:
         return _reference(x, d_trend, d_seasonal, d_residual, period, multiplicative, causal)
 
