@@ -1,12 +1,13 @@
-// Runs a series program on a GPU: one item walks through the rows of one column and runs all statements in each. All
-// registers are kept in global memory for all rows, neighboring columns side by side; a wide panel is run in groups of
-// columns, so that they fit.
+// Runs a series program on a GPU, stage by stage (device_program.h): an item runs the statements of a stage in one row
+// and column, or walks through the rows of one column. All registers are kept in global memory for all rows,
+// neighboring columns side by side; a wide panel is run in groups of columns, so that they fit.
 #pragma once
 #include "device_program.h"
 #include "panel.h"
 
 namespace commodity::series {
 
+constexpr int kRowGroup = 8;  // rows of a scan that are loaded before the first is used, as the memory is slow
 constexpr int64_t kScratch = int64_t(1) << 27;  // numbers of scratch memory, at most, if it holds one warp of columns
 
 // Columns of all panels, counted through, and their registers.
@@ -17,6 +18,8 @@ struct Columns {
   double *registers, *gradients, *states;
 
   COMMODITY_INLINE int64_t at(int i, int64_t t, int64_t c) const { return (i * steps + t) * columns + c; }
+  // The last row instead of those beyond it.
+  COMMODITY_INLINE int64_t row(int64_t t) const { return t < steps ? t : steps - 1; }
   COMMODITY_INLINE Column value(int i, int64_t c) const { return {registers + at(i, 0, c), columns}; }
   COMMODITY_INLINE Column gradient(int i, int64_t c) const { return {gradients + at(i, 0, c), columns}; }
   COMMODITY_INLINE double& state(int i, int k, int64_t c) const { return states[(2 * i + k) * columns + c]; }
@@ -76,24 +79,16 @@ struct LoadRows {
   COMMODITY_INLINE double input(int k, int64_t t, int64_t c) const { return inputs[k](columns.first + c, 0, t); }
 };
 
-// Runs the statements of one column, row by row.
-struct RunColumn {
+// Runs statements in one row of one column.
+struct RunStatements {
   Columns columns;
+  int first, last;
 
-  COMMODITY_INLINE void operator()(int64_t c) const {
-    for (int i = 0; i < columns.count; ++i) start(i, c);
-    for (int64_t t = 0; t < columns.steps; ++t)
-      for (int i = 0; i < columns.count; ++i) run(columns.instructions[i], i, t, c);
+  COMMODITY_INLINE void operator()(int64_t t, int64_t c) const {
+    for (int i = first; i <= last; ++i) run(columns.instructions[i], i, t, c);
   }
 
-  COMMODITY_INLINE void start(int i, int64_t c) const {
-    visit_operation(columns.instructions[i].opcode, [&](auto operation) {
-      using Operation = decltype(operation);
-      if constexpr (kIsScan<Operation>)
-        for (int k = 0; k < Operation::kStates; ++k) columns.state(i, k, c) = Operation::kStart;
-    });
-  }
-
+ private:
   COMMODITY_INLINE void run(const Instruction& instruction, int i, int64_t t, int64_t c) const {
     visit_operation(instruction.opcode, [&](auto operation) {
       using Operation = decltype(operation);
@@ -117,13 +112,70 @@ struct RunColumn {
   COMMODITY_INLINE double scan(const Instruction& instruction, int i, int64_t t, int64_t c) const {
     double x[Operation::kOperands], state[Operation::kStates], tape[Operation::kTapes + 1];
     for (int k = 0; k < Operation::kOperands; ++k) x[k] = columns.value(instruction.operands[k], c)[t];
-    for (int k = 0; k < Operation::kStates; ++k) state[k] = columns.state(i, k, c);
+    for (int k = 0; k < Operation::kStates; ++k) state[k] = t ? columns.state(i, k, c) : Operation::kStart;
     const double y = Operation::step(x, state, tape);
     for (int k = 0; k < Operation::kStates; ++k) columns.state(i, k, c) = state[k];
     for (int k = 0; k < Operation::kTapes; ++k) columns.value(instruction.tape + k, c)[t] = tape[k];
     return y;
   }
 };
+
+struct RunRows {
+  RunStatements statements;
+  COMMODITY_INLINE void operator()(int64_t item) const {
+    statements(item / statements.columns.columns, item % statements.columns.columns);
+  }
+};
+
+struct RunColumn {
+  RunStatements statements;
+  COMMODITY_INLINE void operator()(int64_t c) const {
+    for (int64_t t = 0; t < statements.columns.steps; ++t) statements(t, c);
+  }
+};
+
+// A scan without a loop around it.
+template <typename Operation>
+struct RunScan {
+  Columns columns;
+  int number;
+
+  COMMODITY_INLINE void operator()(int64_t c) const {
+    const Instruction instruction = columns.instructions[number];
+    double state[Operation::kStates], tape[Operation::kTapes + 1];
+    for (double& number : state) number = Operation::kStart;
+    for (int64_t first = 0; first < columns.steps; first += kRowGroup) {
+      double x[kRowGroup][Operation::kOperands];
+#pragma unroll
+      for (int r = 0; r < kRowGroup; ++r)
+#pragma unroll
+        for (int k = 0; k < Operation::kOperands; ++k)
+          x[r][k] = columns.value(instruction.operands[k], c)[columns.row(first + r)];
+#pragma unroll
+      for (int r = 0; r < kRowGroup; ++r) {
+        const int64_t t = first + r;
+        if (t >= columns.steps) return;
+        columns.value(number, c)[t] = Operation::step(x[r], state, tape);
+        for (int k = 0; k < Operation::kTapes; ++k) columns.value(instruction.tape + k, c)[t] = tape[k];
+      }
+    }
+  }
+};
+
+inline void run_stages(const Tensor& like, const DeviceProgram& program, const Columns& columns) {
+  for (const Stage& stage : Stages(program.instructions, false).list) {
+    const RunStatements statements{columns, stage.first, stage.last};
+    if (stage.parallel)
+      launch(like, columns.steps * columns.columns, RunRows{statements});
+    else if (stage.first < stage.last || program.instructions[stage.first].opcode == kFeedbackCode)
+      launch(like, columns.columns, RunColumn{statements});
+    else
+      visit_operation(program.instructions[stage.first].opcode, [&](auto operation) {
+        using Operation = decltype(operation);
+        if constexpr (kIsScan<Operation>) launch(like, columns.columns, RunScan<Operation>{columns, stage.first});
+      });
+  }
+}
 
 // Whether a row is missing in one of the outputs.
 struct OutputRows {
@@ -167,7 +219,7 @@ void for_columns(const Panel& panel, const DeviceProgram& program, bool gradient
     columns.states = columns.registers + values * columns.columns;
     columns.gradients = columns.states + 2 * count * columns.columns;
     launch(x, steps * columns.columns, load_rows<scalar_t>(panel, program, columns));
-    launch(x, columns.columns, RunColumn{columns});
+    run_stages(x, program, columns);
     body(OutputRows{columns, columns.instructions + count, int(program.outputs.size())});
   }
 }

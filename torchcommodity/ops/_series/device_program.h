@@ -82,6 +82,10 @@ template <typename Operation>
 constexpr bool kIsBinary = requires { Operation::value(0.0, 0.0); };
 template <typename Operation>
 constexpr bool kIsScan = requires { Operation::kStates; };
+template <typename Operation>
+constexpr bool kGathers = requires(double (*dy)(int64_t)) { Operation::gather(dy, 0, 0, 0.0); };
+template <typename Operation>
+constexpr bool kIsSameRow = kIsUnary<Operation> || kIsBinary<Operation> || requires { Operation::kSameRow; };
 
 struct Operator {
   const char* name;
@@ -171,6 +175,62 @@ struct DeviceProgram {
     statement.check(feedback.opcode == kFeedbackCode && feedback.operands[0] == 0,
                     "the first operand must be a feedback that has no assign yet");
     feedback.operands[0] = statement.operands[1], feedback.operands[1] = statement.operands[0];
+  }
+};
+
+// Statements [first, last] of one launch: `parallel`, all rows at once, or else one row after another.
+struct Stage {
+  int first, last;
+  bool parallel;
+};
+
+// Splits a program into stages. A scan needs the row before, and so does a loop, from its feedback to what is assigned
+// to it. Other statements run in all rows at once, of which a lookback reads rows of earlier stages only. Its adjoint
+// is a stage of its own: it adds to other rows, or gathers from them.
+class Stages {
+ public:
+  std::vector<Stage> list;
+
+  Stages(const std::vector<Instruction>& instructions, bool adjoint) {
+    for (int i = 0; i < int(instructions.size()); ++i) {
+      const Instruction& instruction = instructions[i];
+      visit_operation(instruction.opcode, [&](auto operation) {
+        using Operation = decltype(operation);
+        if constexpr (std::is_same_v<Operation, Feedback>)
+          i = add({i, loop_end(instructions, i), false});
+        else if constexpr (kIsScan<Operation>)
+          add({i, i, false});
+        else if constexpr (kIsSameRow<Operation>)
+          extend(i);
+        else if (adjoint)
+          add({i, i, kGathers<Operation>});
+        else
+          extend(i, reads_stage(instruction, Operation::kOperands));
+      });
+    }
+  }
+
+ private:
+  bool open_ = false;  // whether the last stage takes further statements
+
+  int add(const Stage& stage) {
+    list.push_back(stage), open_ = false;
+    return stage.last;
+  }
+  void extend(int i, bool anew = false) {
+    if (anew || !open_) add({i, i, true}), open_ = true;
+    list.back().last = i;
+  }
+  bool reads_stage(const Instruction& instruction, int operands) const {
+    bool reads = false;
+    for (int k = 0; open_ && k < operands; ++k) reads |= instruction.operands[k] >= list.back().first;
+    return reads;
+  }
+  static int loop_end(const std::vector<Instruction>& instructions, int feedback) {
+    int last = std::max(feedback, instructions[feedback].operands[0]);
+    for (int i = feedback + 1; i <= last; ++i)
+      if (instructions[i].opcode == kFeedbackCode) last = std::max(last, instructions[i].operands[0]);
+    return last;
   }
 };
 

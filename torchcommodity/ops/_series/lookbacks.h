@@ -1,8 +1,10 @@
 // Statements over one column of rows in memory, for CUDA: they look back at the rows of their operands. An operation is
 // a struct with
 //   kOperands
+//   kSameRow, if it does not look back after all
 //   value(x, t, attribute)            of row t
 //   adjoint(x, t, attribute, dy, dx)  adds to the gradients of the operands; row t is not missing
+//   gather(dy, t, steps, attribute)   if it can be said without x: what later rows add to the gradient of row t
 // Windows are computed anew for each row: there is nothing to subtract, and a window that contains a missing value is
 // missing.
 #pragma once
@@ -19,6 +21,7 @@ struct Column {
 
 struct Row {
   static constexpr int kOperands = 1;
+  static constexpr bool kSameRow = true;
   static COMMODITY_INLINE double value(const Column*, int64_t t, double) { return double(t); }
 };
 
@@ -29,6 +32,10 @@ struct Lag {
   }
   static COMMODITY_INLINE void adjoint(const Column*, int64_t t, double rows, double dy, const Column* dx) {
     dx[0][t - int64_t(rows)] += dy;
+  }
+  template <typename Gradient>
+  static COMMODITY_INLINE double gather(const Gradient& dy, int64_t t, int64_t steps, double rows) {
+    return double(t) + rows < double(steps) ? dy(t + int64_t(rows)) : 0;
   }
 };
 
@@ -45,6 +52,7 @@ struct Feedback {
 
 struct Divide {
   static constexpr int kOperands = 2;
+  static constexpr bool kSameRow = true;
   static COMMODITY_INLINE double value(const Column* x, int64_t t, double zero) {
     return Quotient::value(x[0][t], x[1][t], zero);
   }
@@ -57,6 +65,7 @@ struct Divide {
 
 struct Where {
   static constexpr int kOperands = 3;
+  static constexpr bool kSameRow = true;
   static COMMODITY_INLINE double value(const Column* x, int64_t t, double) {
     return missing(x[0][t]) ? kMissing : x[x[0][t] != 0 ? 1 : 2][t];
   }
@@ -71,6 +80,10 @@ struct WindowRows {
   COMMODITY_INLINE WindowRows(int64_t t, double window)
       : begin(double(t) + 1 < window ? -1 : t + 1 - int64_t(window)) {}
   COMMODITY_INLINE bool incomplete() const { return begin < 0; }
+  // The end of the rows whose windows contain row t.
+  static COMMODITY_INLINE int64_t end(int64_t t, int64_t steps, double window) {
+    return double(t) + window < double(steps) ? t + int64_t(window) : steps;
+  }
 };
 
 // Mean of a window as a difference from its last row, which is exactly zero if all rows are equal.
@@ -92,6 +105,12 @@ struct WindowSum {
   static COMMODITY_INLINE void adjoint(const Column*, int64_t t, double window, double dy, const Column* dx) {
     for (int64_t i = WindowRows(t, window).begin; i <= t; ++i) dx[0][i] += dy;
   }
+  template <typename Gradient>
+  static COMMODITY_INLINE double gather(const Gradient& dy, int64_t t, int64_t steps, double window) {
+    double sum = 0;
+    for (int64_t i = t, end = WindowRows::end(t, steps, window); i < end; ++i) sum += dy(i);
+    return sum;
+  }
 };
 
 struct AgeSum {
@@ -105,6 +124,12 @@ struct AgeSum {
   }
   static COMMODITY_INLINE void adjoint(const Column*, int64_t t, double window, double dy, const Column* dx) {
     for (int64_t i = WindowRows(t, window).begin; i <= t; ++i) dx[0][i] += double(t - i) * dy;
+  }
+  template <typename Gradient>
+  static COMMODITY_INLINE double gather(const Gradient& dy, int64_t t, int64_t steps, double window) {
+    double sum = 0;
+    for (int64_t i = t, end = WindowRows::end(t, steps, window); i < end; ++i) sum += double(i - t) * dy(i);
+    return sum;
   }
 };
 

@@ -1,4 +1,4 @@
-// A series program over panels (..., T, N), one item per column (device_columns.h).
+// A series program over panels (..., T, N), stage by stage (device_columns.h).
 #include "device_columns.h"
 
 using namespace commodity;

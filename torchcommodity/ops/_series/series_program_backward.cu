@@ -1,5 +1,5 @@
-// Gradients of the inputs of a series program, one item per column (device_columns.h): the forward pass once more, then
-// all statements from the last to the first, from the last row to the first.
+// Gradients of the inputs of a series program (device_columns.h): the forward pass once more, then the stages of the
+// adjoint from the last to the first, and in each the statements, and the rows, from the last to the first.
 #include "device_columns.h"
 
 using namespace commodity;
@@ -27,15 +27,16 @@ struct StartGradients {
   }
 };
 
-struct AdjointColumn {
+// The adjoints of statements in one row of one column.
+struct AdjointStatements {
   Columns columns;
+  int first, last;
 
-  COMMODITY_INLINE void operator()(int64_t c) const {
-    for (int i = 0; i < columns.count; ++i) columns.state(i, 0, c) = 0;
-    for (int64_t t = columns.steps; t-- > 0;)
-      for (int i = columns.count; i-- > 0;) run(columns.instructions[i], i, t, c);
+  COMMODITY_INLINE void operator()(int64_t t, int64_t c) const {
+    for (int i = last; i >= first; --i) run(columns.instructions[i], i, t, c);
   }
 
+ private:
   // Where the value is missing, so is its gradient; only scans have one from later rows then.
   COMMODITY_INLINE void run(const Instruction& instruction, int i, int64_t t, int64_t c) const {
     visit_operation(instruction.opcode, [&](auto operation) {
@@ -71,11 +72,115 @@ struct AdjointColumn {
       for (int k = 0; k < Operation::kOperands; ++k) x[k] = columns.value(instruction.operands[k], c)[t];
       for (int k = 0; k < Operation::kTapes; ++k) tape[k] = columns.value(instruction.tape + k, c)[t];
       static_assert(Operation::kCarries == 1);
-      Operation::adjoint(x, dy, tape, &columns.state(i, 0, c), dx);
+      double carry = t + 1 < columns.steps ? columns.state(i, 0, c) : 0;
+      Operation::adjoint(x, dy, tape, &carry, dx);
+      columns.state(i, 0, c) = carry;
       for (int k = 0; k < Operation::kOperands; ++k) columns.gradient(instruction.operands[k], c)[t] += dx[k];
     }
   }
 };
+
+struct AdjointRows {
+  AdjointStatements statements;
+  COMMODITY_INLINE void operator()(int64_t item) const {
+    statements(item / statements.columns.columns, item % statements.columns.columns);
+  }
+};
+
+struct AdjointColumn {
+  AdjointStatements statements;
+  COMMODITY_INLINE void operator()(int64_t c) const {
+    for (int64_t t = statements.columns.steps; t-- > 0;) statements(t, c);
+  }
+};
+
+// A scan without a loop around it.
+template <typename Operation>
+struct AdjointScan {
+  Columns columns;
+  int number;
+
+  COMMODITY_INLINE void operator()(int64_t c) const {
+    const Instruction instruction = columns.instructions[number];
+    double carry = 0;
+    for (int64_t first = 0; first < columns.steps; first += kRowGroup) {
+      double x[kRowGroup][Operation::kOperands], tape[kRowGroup][Operation::kTapes + 1], dy[kRowGroup];
+#pragma unroll
+      for (int r = 0; r < kRowGroup; ++r) {
+        const int64_t t = row(first + r);
+        dy[r] = missing(columns.value(number, c)[t]) ? 0 : columns.gradient(number, c)[t];
+#pragma unroll
+        for (int k = 0; k < Operation::kOperands; ++k) x[r][k] = columns.value(instruction.operands[k], c)[t];
+#pragma unroll
+        for (int k = 0; k < Operation::kTapes; ++k) tape[r][k] = columns.value(instruction.tape + k, c)[t];
+      }
+      double dx[kRowGroup][Operation::kOperands];
+#pragma unroll
+      for (int r = 0; r < kRowGroup; ++r) Operation::adjoint(x[r], dy[r], tape[r], &carry, dx[r]);
+#pragma unroll
+      for (int k = 0; k < Operation::kOperands; ++k) add(instruction.operands[k], c, first, k, dx);
+    }
+  }
+
+ private:
+  // Rows are numbered backward.
+  COMMODITY_INLINE int64_t row(int64_t back) const { return columns.steps - 1 - columns.row(back); }
+
+  COMMODITY_INLINE void add(int operand, int64_t c, int64_t first, int k,
+                            const double (&dx)[kRowGroup][Operation::kOperands]) const {
+    if (columns.instructions[operand].opcode == kConstant) return;
+    double sum[kRowGroup];
+#pragma unroll
+    for (int r = 0; r < kRowGroup; ++r) sum[r] = columns.gradient(operand, c)[row(first + r)] + dx[r][k];
+#pragma unroll
+    for (int r = 0; r < kRowGroup; ++r)
+      if (first + r < columns.steps) columns.gradient(operand, c)[row(first + r)] = sum[r];
+  }
+};
+
+// A lookback without a loop around it.
+template <typename Operation>
+struct AdjointGather {
+  Columns columns;
+  int number;
+
+  COMMODITY_INLINE void operator()(int64_t item) const {
+    const int64_t t = item / columns.columns, c = item % columns.columns;
+    const Instruction& instruction = columns.instructions[number];
+    const Column y = columns.value(number, c), gradient = columns.gradient(number, c);
+    const auto dy = [&](int64_t row) { return missing(y[row]) ? 0 : gradient[row]; };
+    columns.gradient(instruction.operands[0], c)[t] += Operation::gather(dy, t, columns.steps, instruction.attribute);
+  }
+};
+
+// Whether the statement has a launch of its own.
+bool run_adjoint_statement(const Tensor& like, int opcode, const Columns& columns, int number) {
+  bool is_own = false;
+  visit_operation(opcode, [&](auto operation) {
+    using Operation = decltype(operation);
+    is_own = kIsScan<Operation> || kGathers<Operation>;
+    if constexpr (kGathers<Operation>) {
+      launch(like, columns.steps * columns.columns, AdjointGather<Operation>{columns, number});
+    } else if constexpr (requires { Operation::kCarries; }) {
+      static_assert(Operation::kCarries == 1);
+      launch(like, columns.columns, AdjointScan<Operation>{columns, number});
+    }
+  });
+  return is_own;
+}
+
+void run_adjoint_stages(const Tensor& like, const DeviceProgram& program, const Columns& columns) {
+  const std::vector<Stage> stages = Stages(program.instructions, true).list;
+  for (auto stage = stages.rbegin(); stage != stages.rend(); ++stage) {
+    const AdjointStatements statements{columns, stage->first, stage->last};
+    const int opcode = program.instructions[stage->first].opcode;
+    if (stage->first == stage->last && run_adjoint_statement(like, opcode, columns, stage->first)) continue;
+    if (stage->parallel)
+      launch(like, columns.steps * columns.columns, AdjointRows{statements});
+    else
+      launch(like, columns.columns, AdjointColumn{statements});
+  }
+}
 
 // The gradients of the wanted inputs, zero where they are missing.
 template <typename scalar_t>
@@ -119,7 +224,7 @@ Tensor series_program_backward(const Tensor& grad_, const Tensor& x0, Optional x
       const int64_t items = shape.steps * rows.columns.columns;
       launch(dx, items,
              StartGradients<scalar_t>{rows, {grad.const_data_ptr<scalar_t>(), outputs, shape.steps, shape.assets}});
-      launch(dx, rows.columns.columns, AdjointColumn{rows.columns});
+      run_adjoint_stages(dx, program, rows.columns);
       store.columns = rows.columns;
       launch(dx, items, store);
     });
