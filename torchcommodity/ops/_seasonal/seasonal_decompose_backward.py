@@ -42,9 +42,8 @@ def _backward(
     multiplicative: bool,
     causal: bool,
 ) -> tuple[Tensor | None, ...]:
-    if (
-        not multiplicative
-    ):  # linear: the transpose of the transpose is the decomposition, with the missing rows of prices
+    if not multiplicative:
+        # linear in the gradients: the transpose of the transpose is the decomposition, with the missing rows of prices
         y = grad.where(prices.isfinite(), torch.nan)
         parts = torch.ops.commodity.seasonal_decompose(y, period, False, causal)
         return None, *(x.nan_to_num(0).where(d.isfinite(), 0) for x, d in zip(parts, (d_trend, d_seasonal, d_residual)))
