@@ -17,7 +17,7 @@ from torchcommodity.ops._series.series_program_backward import series_program_ba
 
 assert not ops.NATIVE
 COUNT = 20
-UNARY = ["negate", "absolute", "sqrt", "exp", "log", "atan", "sin", "cos", "forward_fill", "cumsum"]
+UNARY = ["negate", "absolute", "sqrt", "exp", "log", "atan", "sin", "cos", "forward_fill", "change", "cumsum"]
 BINARY = ["add", "subtract", "multiply", "divide", "maximum", "minimum", "fill", "restrict"]
 WINDOWS = ["lag", "window_sum", "age_sum", "highest", "lowest", "absolute_deviation"]
 DISCRETE = ["floor", "ceil", "sign", "valid", "count", "row"]  # without gradient, as the next two
@@ -43,7 +43,7 @@ def random_program(seed: int) -> str:
             f"{choose.choice(UNARY)} %{x}",
             f"{choose.choice(BINARY)} %{x} %{y}",
             f"{choose.choice(WINDOWS)} %{x} {rows}",
-            choose.choice((f"where %{x} %{y} %{z}", f"window_products %{x} %{y} {rows}")),
+            choose.choice((f"where %{x} %{y} %{z}", f"true_range %{x} %{y} %{z}", f"window_products %{x} %{y} {rows}")),
             choose.choice((f"exponential %{x} %4 %5 %5 %4", f"recurrence %4 %{x} %{y}")),
             f"{choose.choice(DISCRETE)} %{x}",
             f"{choose.choice(COMPARISONS)} %{x} %{y}",

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.skipif(
     not hasattr(torch.ops.commodity, "series_step"), reason="the native library is not built"
 )
 UNARY = ("negate", "absolute", "sqrt", "exp", "log", "atan", "sin", "cos", "valid", "forward_fill", "count", "cumsum")
+UNARY += ("change",)
 BINARY = ("add", "subtract", "multiply", "divide", "maximum", "minimum", "less", "fill", "restrict")
 WINDOWS = ("lag", "window_sum", "age_sum", "highest", "lowest", "absolute_deviation", "rank")
 LOOP = "feedback 0.5; subtract %{x} %{f}; multiply %{f1} %3; add %{f} %{f2}; lag %{f3} 1; assign %{f} %{f3}"
@@ -49,7 +50,7 @@ def random_program(seed: int) -> str:
             lines.append(f"{choose.choice(WINDOWS)} %{x} {choose.choice((1, 2, 5, 9))}")
         else:
             others = f"window_products %{x} %{y} 4", f"exponential %{x} %3 %4 %4 %5", f"recurrence %3 %{x} %{y}"
-            lines.append(choose.choice((*others, f"where %{x} %{y} %1")))
+            lines.append(choose.choice((*others, f"where %{x} %{y} %1", f"true_range %{x} %1 %{y}")))
         values.append(n)
     return "; ".join([*lines, f"return float %{values[-1]} %{values[-2]}"])
 

@@ -16,9 +16,9 @@ class BlockInputs {
       data_.push_back(x.const_data_ptr<scalar_t>() + batch * panel.shape.size() + first);
   }
 
-  // Rows [begin, begin + rows) of the columns of `view` from `column` on, at most a tile, to row `at` of the registers.
-  void load(TileRunner& runner, const View& view, int64_t column, int64_t begin, int64_t rows, int64_t at) {
-    const int64_t offset = begin * view.stride + column, size = rows * view.width;
+  // Rows [begin, begin + rows), at most a tile, to row `at` of the registers.
+  void load(TileRunner& runner, const View& view, int64_t begin, int64_t rows, int64_t at) {
+    const int64_t offset = begin * view.stride, size = rows * view.width;
     int64_t flat_rows = rows;
     const View flat = flatten(view, flat_rows);
     bool finite = true;
@@ -42,8 +42,8 @@ class BlockInputs {
   }
 
   // Rows [begin, begin + rows) will be loaded soon.
-  void prefetch(const View& view, int64_t column, int64_t begin, int64_t rows) const {
-    for (const scalar_t* x : data_) prefetch_tile<false>(x + begin * view.stride + column, view, rows);
+  void prefetch(const View& view, int64_t begin, int64_t rows) const {
+    for (const scalar_t* x : data_) prefetch_tile(x + begin * view.stride, view, rows);
   }
 
  private:
@@ -82,25 +82,20 @@ class BlockOutputs {
   }
 };
 
-// All rows of columns [first, last), of which `runner` has the blocks of columns. A tile of rows is run for one block
-// after the other, so that memory is read and written by whole rows: a page has few of them.
+// All rows of columns [first, last), of which `runner` has the state.
 template <typename scalar_t, typename result_t>
 void run_rows(const Program& program, const Panel& panel, int64_t batch, int64_t first, int64_t last,
               TileRunner& runner, int64_t time, result_t* y, double absent) {
   const int64_t steps = panel.shape.steps, width = runner.width(), tile = tile_rows(width, steps);
+  const View view{panel.shape.assets, last - first, width};
   BlockInputs<scalar_t> inputs(program, panel, batch, first, width);
   BlockOutputs outputs(program, tile * width);
   for (int64_t t = 0, rows; t < steps; t += rows) {
     rows = std::min(tile, steps - t);
-    for (int64_t block = 0; block * width < last - first; ++block) {
-      const int64_t column = block * width;
-      const View view{panel.shape.assets, std::min(width, last - first - column), width};
-      inputs.load(runner, view, column, t, rows, 0);
-      inputs.prefetch(view, column, t + rows, std::min(tile, steps - t - rows));
-      runner.use(block);
-      runner.run(time + t, 0, rows);
-      outputs.store(runner, view, rows, y + t * view.stride + column, panel.shape.size(), absent);
-    }
+    inputs.load(runner, view, t, rows, 0);
+    inputs.prefetch(view, t + rows, std::min(tile, steps - t - rows));
+    runner.run(time + t, 0, rows);
+    outputs.store(runner, view, rows, y + t * view.stride, panel.shape.size(), absent);
   }
 }
 

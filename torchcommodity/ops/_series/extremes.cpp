@@ -9,8 +9,9 @@ namespace {
 constexpr double kLowest = -std::numeric_limits<double>::infinity();
 
 // A missing value stays in the maximum of every window that contains it.
-inline double larger(double newer, double older) {
-  const double maximum = newer > older ? newer : older;
+template <typename Number>
+inline Number larger(const Number& newer, const Number& older) {
+  const Number maximum = newer > older ? newer : older;
   return missing(newer) ? newer : maximum;
 }
 
@@ -20,7 +21,7 @@ template <bool largest, bool rows, typename Width>
 struct BlockMaxima {
   const int64_t window;
   const Width width;
-  double* __restrict slots, * __restrict total, * __restrict slot_rows, * __restrict total_row;
+  double *slots, *total, *slot_rows, *total_row;
 
   BlockMaxima(int64_t window, Width width, double* state)
       : window(window),
@@ -31,40 +32,45 @@ struct BlockMaxima {
         total_row(slot_rows + window * width) {}
 
   void turn() {
-    std::fill_n(total, width, kLowest);
-    for (int64_t j = window - 1; j >= 0; --j) {
-      double* __restrict slot = slots + j * width, * __restrict slot_row = slot_rows + j * width;
-      for_columns(width, [&](int64_t n) {
-        const double value = slot[n], maximum = total[n];
-        slot[n] = maximum, total[n] = larger(value, maximum);
+    for_vectors(width, [&](auto zero, int64_t n) {
+      auto maximum = zero + kLowest, value = zero, maximum_row = zero, row = zero;
+      if constexpr (rows) load<double>(maximum_row, total_row + n);
+      for (int64_t i = (window - 1) * width + n; i >= 0; i -= width) {
+        load<double>(value, slots + i), store<double>(maximum, slots + i);
         if constexpr (rows) {
-          const double row = slot_row[n];
-          slot_row[n] = total_row[n], total_row[n] = value > maximum ? row : total_row[n];
+          load<double>(row, slot_rows + i), store<double>(maximum_row, slot_rows + i);
+          maximum_row = value > maximum ? row : maximum_row;
         }
-      });
-    }
+        maximum = larger(value, maximum);
+      }
+      if constexpr (rows) store<double>(maximum_row, total_row + n);
+    });
     std::fill_n(total, width, kLowest);
   }
 
-  // take(i, n, maximum, row of the maximum)
+  // take(i, n, maximum, row of the maximum), of a vector of columns from n on
   template <typename Take>
-  void run(int64_t j, int64_t count, const double* __restrict x, int64_t time, const Take& take) {
-    for (int64_t i = 0; i < count; ++i, x += width) {
-      double* __restrict slot = slots + (j + i) * width, * __restrict slot_row = slot_rows + (j + i) * width;
-      const double row = double(time + i);
-      for_columns(width, [&](int64_t n) {
-        const double value = largest ? x[n] : -x[n], suffix = slot[n], before = total[n];
-        const double prefix = larger(value, before), maximum = larger(suffix, prefix);
-        slot[n] = value, total[n] = prefix;
-        double newest = 0;
+  void run(int64_t j, int64_t count, const double* x, int64_t time, const Take& take) {
+    for_vectors(width, [&](auto zero, int64_t n) {
+      auto value = zero, suffix = zero, prefix = zero, suffix_row = zero, prefix_row = zero;
+      load<double>(prefix, total + n);
+      if constexpr (rows) load<double>(prefix_row, total_row + n);
+      for (int64_t i = 0; i < count; ++i) {
+        const int64_t slot = (j + i) * width + n;
+        load<double>(value, x + i * width + n), load<double>(suffix, slots + slot);
+        if constexpr (!largest) value = -value;
+        store<double>(value, slots + slot);
         if constexpr (rows) {
-          const double prefix_row = value >= before ? row : total_row[n];
-          newest = suffix > prefix ? slot_row[n] : prefix_row;
-          slot_row[n] = row, total_row[n] = prefix_row;
+          const auto row = zero + double(time + i);
+          load<double>(suffix_row, slot_rows + slot), store<double>(row, slot_rows + slot);
+          prefix_row = value >= prefix ? row : prefix_row;
         }
-        take(i, n, maximum, newest);
-      });
-    }
+        prefix = larger(value, prefix);
+        take(i, n, larger(suffix, prefix), suffix > prefix ? suffix_row : prefix_row);
+      }
+      store<double>(prefix, total + n);
+      if constexpr (rows) store<double>(prefix_row, total_row + n);
+    });
   }
 };
 
@@ -75,14 +81,12 @@ inline void extremes(const Forward& tile, Width width) {
   for_blocks(
       tile.time, tile.begin, tile.end, window, [&] { block.turn(); },
       [&](int64_t r, int64_t j, int64_t count) {
-        double* __restrict y = tile.y + r * width, * __restrict tape = tile.tape + r * width;
+        double *y = tile.y + r * width, *tape = rows && !since && tile.tape ? tile.tape + r * width : nullptr;
         const int64_t time = tile.time + r;
-        const bool record = tile.tape;
-        block.run(j, count, tile.x[0] + r * width, time, [=](int64_t i, int64_t n, double maximum, double row) {
-          const double rows_since = double(time + i) - row;
-          const double value = since ? rows_since : (largest ? maximum : -maximum);
-          y[i * width + n] = missing(maximum) ? kMissing : value;
-          if (rows && !since && record) tape[i * width + n] = row;
+        block.run(j, count, tile.x[0] + r * width, time, [=](int64_t i, int64_t n, auto maximum, auto row) {
+          const auto rows_since = double(time + i) - row, value = largest ? maximum : -maximum;
+          store<double>(since ? missing(maximum) ? maximum : rows_since : value, y + i * width + n);
+          if (tape) store<double>(row, tape + i * width + n);
         });
       });
 }

@@ -8,6 +8,10 @@ namespace commodity::series {
 
 constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 
-COMMODITY_INLINE bool missing(double x) { return x != x; }
+// Of a vector of numbers, a mask.
+template <typename Number>
+COMMODITY_INLINE auto missing(const Number& x) {
+  return x != x;
+}
 
 }  // namespace commodity::series

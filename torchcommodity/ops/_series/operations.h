@@ -37,8 +37,9 @@ struct Absolute {
 
 // At a tie the gradient goes to the first operand.
 struct Maximum {
-  static COMMODITY_INLINE double value(double a, double b) {
-    const double larger = a >= b ? a : b;  // b if one is missing
+  template <typename Number>
+  static COMMODITY_INLINE Number value(const Number& a, const Number& b) {
+    const Number larger = a >= b ? a : b;  // b if one is missing
     return missing(a) ? a : larger;
   }
   static COMMODITY_INLINE double d_a(double a, double b, double) { return a >= b ? 1 : 0; }
@@ -46,8 +47,9 @@ struct Maximum {
 };
 
 struct Minimum {
-  static COMMODITY_INLINE double value(double a, double b) {
-    const double smaller = a <= b ? a : b;
+  template <typename Number>
+  static COMMODITY_INLINE Number value(const Number& a, const Number& b) {
+    const Number smaller = a <= b ? a : b;
     return missing(a) ? a : smaller;
   }
   static COMMODITY_INLINE double d_a(double a, double b, double) { return a <= b ? 1 : 0; }

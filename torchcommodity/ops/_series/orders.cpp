@@ -46,8 +46,17 @@ SERIES_KERNEL void absolute_deviation(const Forward& tile) {
         if (tile.time + r > 0) block.turn();
       }
       block.run(
-          j, 1, [=](int64_t, int64_t n) { return x[n] - anchor[n]; },
-          [=](int64_t, int64_t n, double sum) { center[n] = anchor[n] + sum / double(window); });
+          j, 1,
+          [=](auto& difference, int64_t, int64_t n) {
+            auto first = difference;
+            load<double>(difference, x + n), load<double>(first, anchor + n);
+            difference -= first;
+          },
+          [=](int64_t, int64_t n, auto sum) {
+            auto first = sum;
+            load<double>(first, anchor + n);
+            store<double>(first + sum / double(window), center + n);
+          });
       std::copy_n(x, width, planes.ring + j * width);
       deviation_row(planes.ring, window, width, center, tile.y + r * width);
       if (tile.tape) std::copy_n(center, width, tile.tape + r * width);

@@ -9,11 +9,11 @@ struct View {
   int64_t stride, columns, width;
 };
 
-// Prefetches rows of a panel: the hardware does not follow a stride of a whole row.
-template <bool write, typename scalar_t>
+// Prefetches rows of a panel: the hardware does not follow a stride of a whole row, nor a row into the next page.
+template <typename scalar_t>
 inline void prefetch_tile(const scalar_t* x, const View& view, int64_t rows) {
   for (int64_t r = 0; r < rows; ++r, x += view.stride)
-    for (int64_t n = 0; n < view.columns; n += 64 / sizeof(scalar_t)) __builtin_prefetch(x + n, write);
+    for (int64_t n = 0; n < view.columns; n += 64 / sizeof(scalar_t)) __builtin_prefetch(x + n);
 }
 
 // Adds to `bad` what is not zero where a value is not finite.
@@ -31,28 +31,26 @@ SERIES_KERNEL void mark_missing(const scalar_t* x, const View& view, int64_t row
 // Returns whether all values are finite.
 template <typename scalar_t>
 SERIES_KERNEL bool load_tile(const scalar_t* x, const View& view, int64_t rows, double* y) {
-  int64_t bad = 0;
+  constexpr int64_t count = Simd<double>::count;
+  Vec<double> value, residue = {};  // x - x is zero for a finite x, else NaN
+  double rest = 0;
   for (int64_t r = 0; r < rows; ++r, x += view.stride, y += view.width) {
-    COMMODITY_IVDEP
-    for (int64_t n = 0; n < view.columns; ++n) {
-      const double value = x[n];
-      y[n] = value, bad |= value - value == 0 ? 0 : 1;
+    int64_t n = 0;
+    for (; n + count <= view.columns; n += count) {
+      load<double>(value, x + n), store<double>(value, y + n);
+      residue += value - value;
     }
-    for (int64_t n = view.columns; n < view.width; ++n) y[n] = 1;  // nobody reads it; a missing value would slow down
+    for (; n < view.columns; ++n) y[n] = x[n], rest += y[n] - y[n];
+    for (; n < view.width; ++n) y[n] = 1;  // nobody reads it; a missing value would slow down
   }
-  return bad == 0;
+  for (int l = 0; l < count; ++l) rest += residue[l];
+  return rest == 0;
 }
 
 // Makes missing what is bad.
 inline SERIES_KERNEL void remove_values(const double* bad, int64_t size, double* y) {
   COMMODITY_IVDEP
   for (int64_t i = 0; i < size; ++i) y[i] = bad[i] == 0 ? y[i] : kMissing;
-}
-
-inline SERIES_KERNEL bool any_missing(const double* x, int64_t size) {
-  int64_t count = 0;
-  for (int64_t i = 0; i < size; ++i) count |= missing(x[i]) ? 1 : 0;
-  return count != 0;
 }
 
 inline SERIES_KERNEL void mark_missing_values(const double* x, int64_t size, double* bad) {

@@ -6,32 +6,40 @@
 namespace commodity::series {
 namespace {
 
-// Whether, in every column, all values of the tile are present and the seed and the first output lie before it.
+// Whether the seed and the first output lie before the tile in every column, and weights are numbers.
 inline bool is_settled(const Forward& tile) {
-  const double *a = tile.x[Exponential::kValue], *count = tile.state + tile.width;
-  const double seed = *tile.x[Exponential::kSeed], min_count = *tile.x[Exponential::kMinCount];
+  const double *count = tile.state + tile.width, seed = *tile.x[Exponential::kSeed];
+  const double min_count = *tile.x[Exponential::kMinCount];
   for (int k = Exponential::kWeight; k <= Exponential::kSeedWeight; ++k)
     if (!tile.constant[k]) return false;
   int64_t waiting = 0;
   for (int64_t n = 0; n < tile.width; ++n) waiting |= (count[n] >= seed) & (count[n] >= min_count) ? 0 : 1;
-  for (int64_t i = tile.offset(); i < tile.offset() + tile.size(); ++i) waiting |= missing(a[i]) ? 1 : 0;
   return !waiting;
 }
 
-// Most tiles are settled: no counts, no masks; the same bits.
+// Most tiles are settled: no counts, no masks; the same bits. A missing value would stay in the average until the last
+// row, and the state is written after it.
 SERIES_KERNEL void exponential(const Forward& tile) {
   if (tile.tape || !is_settled(tile)) return scan<Exponential>(tile);
-  const double weight = *tile.x[Exponential::kWeight], rows = double(tile.end - tile.begin);
+  const double weight = *tile.x[Exponential::kWeight];
+  const double *values = tile.x[Exponential::kValue], *last = tile.y + (tile.end - 1) * tile.width;
   for_width(tile.width, [&](auto width) {
-    const double* __restrict a = tile.x[Exponential::kValue];
-    double* __restrict y = tile.y, * __restrict state = tile.state;
-    for (int64_t r = tile.begin; r < tile.end; ++r)
-      for_columns(width, [=](int64_t n) {
-        const int64_t i = r * width + n;
-        y[i] = state[n] = state[n] + weight * (a[i] - state[n]);
-      });
-    for_columns(width, [=](int64_t n) { state[width + n] += rows; });
+    for_vectors(width, [&](auto average, int64_t n) {
+      decltype(average) x;
+      const double* from = values + n;
+      double* to = tile.y + n;
+      load<double>(average, tile.state + n);
+      const int64_t end = tile.end * width;
+      for (int64_t i = tile.begin * width; i < end; i += width) {
+        load<double>(x, from + i);
+        average = average + weight * (x - average);
+        store<double>(average, to + i);
+      }
+    });
   });
+  if (any_missing(last, tile.width)) return scan<Exponential>(tile);
+  std::copy_n(last, tile.width, tile.state);
+  for (int64_t n = 0; n < tile.width; ++n) tile.state[tile.width + n] += double(tile.end - tile.begin);
 }
 
 // Most weights are numbers: only the value has a gradient.

@@ -7,28 +7,21 @@ namespace commodity::series {
 template <typename Operation, bool record, typename Width>
 inline void scan_rows(const Forward& tile, Width width) {
   constexpr int operands = Operation::kOperands, states = Operation::kStates, tapes = Operation::kTapes;
-  const auto step = [&](int64_t i, int64_t tape_row, int64_t n, double* state) {
-    double x[operands], tape[tapes + 1];
-    for (int k = 0; k < operands; ++k) x[k] = tile.x[k][i];
-    tile.y[i] = Operation::step(x, state, tape);
-    if constexpr (record)
-      for (int k = 0; k < tapes; ++k) tile.tape[(tape_row + k) * width + n] = tape[k];
-  };
-  if constexpr (!std::is_same_v<Width, int64_t>) {
-    double state[states];
-    for (int k = 0; k < states; ++k) state[k] = tile.state[k];
-    for (int64_t r = tile.begin; r < tile.end; ++r) step(r, r * tapes, 0, state);
-    for (int k = 0; k < states; ++k) tile.state[k] = state[k];
-  } else {
-    for (int64_t r = tile.begin; r < tile.end; ++r) {
-      for_columns(width, [&](int64_t n) {
-        double state[states];
-        for (int k = 0; k < states; ++k) state[k] = tile.state[k * width + n];
-        step(r * width + n, r * tapes, n, state);
-        for (int k = 0; k < states; ++k) tile.state[k * width + n] = state[k];
-      });
+  for_vectors(width, [&](auto zero, int64_t n) {
+    decltype(zero) x[Operation::kOperands], state[Operation::kStates], tape[Operation::kTapes + 1];
+    const double* from[Operation::kOperands];
+    double *to = tile.y + n, *memory = tile.state + n, *record_to = tile.tape + n;
+    for (int k = 0; k < operands; ++k) from[k] = tile.x[k] + n;
+    for (int k = 0; k < states; ++k) load<double>(state[k], memory + k * width);
+    const int64_t end = tile.end * width;
+    for (int64_t i = tile.begin * width; i < end; i += width) {
+      for (int k = 0; k < operands; ++k) load<double>(x[k], from[k] + i);
+      store<double>(Operation::step(x, state, tape), to + i);
+      if constexpr (record)
+        for (int k = 0; k < tapes; ++k) store<double>(tape[k], record_to + i * tapes + k * width);
     }
-  }
+    for (int k = 0; k < states; ++k) store<double>(state[k], memory + k * width);
+  });
 }
 
 template <typename Operation>

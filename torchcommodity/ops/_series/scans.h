@@ -1,9 +1,10 @@
 // Statements with a few numbers of state per column, shared by the CPU and CUDA. An operation is a struct with
 //   kOperands, kStates, kTapes; kStart: the state before the first row
-//   step(x, state, tape) -> y              the next row; a tape takes what the adjoint needs besides the operands
+//   step(x, state, tape) -> y              the next row, of a column or, on the CPU, a vector of columns; a tape takes
+//                                          what the adjoint needs besides the operands
 //   adjoint(x, dy, tape, carry, dx)        sets dx; `carry` is what later rows add to the gradient of the state
 #pragma once
-#include "missing.h"
+#include "operations.h"
 
 namespace commodity::series {
 
@@ -13,14 +14,15 @@ struct Exponential {
   static constexpr int kOperands = 5, kStates = 2, kTapes = 2, kCarries = 1;
   static constexpr double kStart = 0;
 
-  static COMMODITY_INLINE double step(const double* x, double* state, double* tape) {
-    const bool present = !missing(x[kValue]);
-    const double before = state[0], count = state[1] + (present ? 1 : 0);
-    const double seeding = x[kSeedWeight] * x[kValue], decaying = x[kWeight] * (x[kValue] - before);
-    const double after = before + (count <= x[kSeed] ? seeding : decaying);
+  template <typename Number>
+  static COMMODITY_INLINE Number step(const Number* x, Number* state, Number* tape) {
+    const auto absent = missing(x[kValue]);
+    const Number before = state[0], next = state[1] + 1, count = absent ? state[1] : next;
+    const Number seeding = x[kSeedWeight] * x[kValue], decaying = x[kWeight] * (x[kValue] - before);
+    const Number change = count <= x[kSeed] ? seeding : decaying, after = before + change;
     tape[0] = before, tape[1] = count;
-    state[0] = present ? after : before, state[1] = count;
-    return ((count >= x[kMinCount]) & !missing(x[kSeed])) ? state[0] : kMissing;
+    state[0] = absent ? before : after, state[1] = count;
+    return (count < x[kMinCount]) | missing(x[kMinCount]) | missing(x[kSeed]) ? Number{} + kMissing : state[0];
   }
 
   static COMMODITY_INLINE void adjoint(const double* x, double dy, const double* tape, double* carry, double* dx) {
@@ -43,8 +45,9 @@ struct Recurrence {
   static constexpr int kOperands = 3, kStates = 1, kTapes = 1, kCarries = 1;
   static constexpr double kStart = kMissing;
 
-  static COMMODITY_INLINE double step(const double* x, double* y, double* tape) {
-    const double before = missing(y[0]) ? x[kInitial] : y[0], after = x[kDecay] * before + x[kStep];
+  template <typename Number>
+  static COMMODITY_INLINE Number step(const Number* x, Number* y, Number* tape) {
+    const Number before = missing(y[0]) ? x[kInitial] : y[0], after = x[kDecay] * before + x[kStep];
     tape[0] = y[0];
     return y[0] = missing(x[kDecay]) | missing(x[kStep]) ? y[0] : after;
   }
@@ -64,7 +67,8 @@ struct Recurrence {
 struct ForwardFill {
   static constexpr int kOperands = 1, kStates = 1, kTapes = 0, kCarries = 1;
   static constexpr double kStart = kMissing;
-  static COMMODITY_INLINE double step(const double* x, double* last, double*) {
+  template <typename Number>
+  static COMMODITY_INLINE Number step(const Number* x, Number* last, Number*) {
     return last[0] = missing(x[0]) ? last[0] : x[0];
   }
   static COMMODITY_INLINE void adjoint(const double* x, double dy, const double*, double* carry, double* dx) {
@@ -74,19 +78,61 @@ struct ForwardFill {
   }
 };
 
+// Change from the last value before this row.
+struct Change {
+  static constexpr int kOperands = 1, kStates = 1, kTapes = 0, kCarries = 1;
+  static constexpr double kStart = kMissing;
+  template <typename Number>
+  static COMMODITY_INLINE Number step(const Number* x, Number* last, Number*) {
+    const Number before = last[0];
+    last[0] = missing(x[0]) ? before : x[0];
+    return x[0] - before;
+  }
+  static COMMODITY_INLINE void adjoint(const double* x, double dy, const double*, double* carry, double* dx) {
+    const double total = dy + carry[0];
+    dx[0] = missing(x[0]) ? 0 : total;
+    carry[0] = missing(x[0]) ? carry[0] : -dy;
+  }
+};
+
+// max(high, previous close) - min(low, previous close). At a tie the gradient goes to the price of this row.
+struct TrueRange {
+  enum { kHigh, kLow, kClose };
+  static constexpr int kOperands = 3, kStates = 1, kTapes = 1, kCarries = 1;
+  static constexpr double kStart = kMissing;
+
+  template <typename Number>
+  static COMMODITY_INLINE Number step(const Number* x, Number* last, Number* tape) {
+    const Number before = tape[0] = last[0];
+    last[0] = missing(x[kClose]) ? before : x[kClose];
+    return Maximum::value(x[kHigh], before) - Minimum::value(x[kLow], before);
+  }
+
+  static COMMODITY_INLINE void adjoint(const double* x, double dy, const double* tape, double* carry, double* dx) {
+    const double of_high = x[kHigh] >= tape[0] ? dy : 0, of_low = x[kLow] <= tape[0] ? -dy : 0;
+    const double of_previous = -of_high - of_low, total = carry[0] + of_previous;
+    dx[kHigh] = of_high, dx[kLow] = of_low;
+    dx[kClose] = missing(x[kClose]) ? 0 : carry[0];
+    carry[0] = missing(x[kClose]) ? total : of_previous;
+  }
+};
+
 struct CountValues {
   static constexpr int kOperands = 1, kStates = 1, kTapes = 0;
   static constexpr double kStart = 0;
-  static COMMODITY_INLINE double step(const double* x, double* count, double*) {
-    return count[0] += missing(x[0]) ? 0 : 1;
+  template <typename Number>
+  static COMMODITY_INLINE Number step(const Number* x, Number* count, Number*) {
+    const Number next = count[0] + 1;
+    return count[0] = missing(x[0]) ? count[0] : next;
   }
 };
 
 struct CumulativeSum {
   static constexpr int kOperands = 1, kStates = 1, kTapes = 0, kCarries = 1;
   static constexpr double kStart = kMissing;
-  static COMMODITY_INLINE double step(const double* x, double* sum, double*) {
-    const double total = (missing(sum[0]) ? 0 : sum[0]) + x[0];
+  template <typename Number>
+  static COMMODITY_INLINE Number step(const Number* x, Number* sum, Number*) {
+    const Number before = missing(sum[0]) ? Number{} : sum[0], total = before + x[0];
     return sum[0] = missing(x[0]) ? sum[0] : total;
   }
   static COMMODITY_INLINE void adjoint(const double* x, double dy, const double*, double* carry, double* dx) {

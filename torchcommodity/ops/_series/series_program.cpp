@@ -8,8 +8,9 @@ namespace {
 
 using Optional = const std::optional<Tensor>&;
 
-constexpr int64_t kColumns = 2 * kBlock;  // of a tile
-constexpr int64_t kStateSize = 1 << 17;   // numbers of state of the columns that are run together: half of an L2 cache
+// Columns that are run together: memory is fastest by whole rows, and a long state is to stay in the L2 cache.
+constexpr int64_t kMinColumns = 2 * kBlock, kMaxColumns = 16 * kBlock;
+constexpr int64_t kStateSize = 1 << 17;
 
 Tensor series_program(const Tensor& x0, Optional x1, Optional x2, Optional x3, Optional x4, Optional x5, Optional x6,
                       Optional x7, std::string text) {
@@ -20,13 +21,12 @@ Tensor series_program(const Tensor& x0, Optional x1, Optional x2, Optional x3, O
   const int64_t outputs = int64_t(program->outputs.size());
   dispatch_types(*program, x0, [&](auto scalar, auto result, double absent) {
     auto* data = y.mutable_data_ptr<decltype(result)>();
-    const int64_t columns = std::max(kColumns, kStateSize / program->states);
+    const int64_t columns = std::clamp(kStateSize / program->states, kMinColumns, kMaxColumns);
     for_each_block(
         panel.shape,
         [&](int64_t batch, int64_t first, int64_t last) {
-          const int64_t blocks = (last - first + kColumns - 1) / kColumns;
-          const int64_t width = padded((last - first + blocks - 1) / blocks);
-          TileRunner runner(*program, width, tile_rows(width, panel.shape.steps), false, false, blocks);
+          const int64_t width = padded(last - first);
+          TileRunner runner(*program, width, tile_rows(width, panel.shape.steps), false, false);
           runner.start();
           run_rows<decltype(scalar)>(*program, panel, batch, first, last, runner, 0,
                                      data + batch * outputs * panel.shape.size() + first, absent);

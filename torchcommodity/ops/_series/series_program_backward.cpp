@@ -61,7 +61,7 @@ class Backward {
       std::copy_n(state, state_size(), forward_.state().begin());
       std::copy_n(state, state_size(), start_.begin());
       for (int64_t r = 0; r < rows; r += tile_) {
-        inputs_.load(forward_, view_, 0, begin + r, std::min(tile_, rows - r), r);
+        inputs_.load(forward_, view_, begin + r, std::min(tile_, rows - r), r);
         forward_.run(begin, r, std::min(r + tile_, rows));
       }
       for (int64_t r = (rows - 1) / tile_ * tile_; r >= 0; r -= tile_)
@@ -96,7 +96,7 @@ class Backward {
         std::copy_n(runner.state().begin(), state_size(), states_.begin() + t / segment_ * state_size());
       if (t >= (steps_ - 1) / segment_ * segment_) break;  // the last segment is run below
       const int64_t rows = std::min(tile_, steps_ - t);
-      inputs_.load(runner, view_, 0, t, rows, 0);
+      inputs_.load(runner, view_, t, rows, 0);
       runner.run(t, 0, rows);
     }
   }

@@ -100,6 +100,18 @@ def forward_fill(x: Masked) -> Masked:
     return Masked(linear_recurrence(missing, x.value.where(x.valid, 0)), has_started(x.valid))
 
 
+subtract = binary(torch.sub)
+
+
+def change(x: Masked) -> Masked:
+    return subtract(x, lag(forward_fill(x), 1))
+
+
+def true_range(high: Masked, low: Masked, close: Masked) -> Masked:
+    before = lag(forward_fill(close), 1)
+    return subtract(maximum(high, before), minimum(low, before))
+
+
 def count(x: Masked) -> Masked:
     return Masked(x.valid.cumsum(-2).to(x.value), torch.ones_like(x.valid))
 
@@ -216,7 +228,7 @@ def _from_panel(panel: Tensor) -> Masked:
 # `panels`, `input`, `constant`, `feedback`, `assign` and `return` are part of the interpreter
 POINTWISE: dict[str, Callable[..., Masked]] = {
     "add": binary(torch.add),
-    "subtract": binary(torch.sub),
+    "subtract": subtract,
     "multiply": binary(torch.mul),
     "divide": divide,
     "negate": unary(torch.neg),
@@ -244,6 +256,8 @@ LOOKING_BACK: dict[str, Callable[..., Masked]] = {
     "row": row,
     "lag": lag,
     "forward_fill": forward_fill,
+    "change": change,
+    "true_range": true_range,
     "count": count,
     "cumsum": cumsum,
     "exponential": exponential,

@@ -4,24 +4,28 @@
 
 namespace commodity::series {
 
-constexpr int64_t kTileElements = 1024;  // per register: those that are alive stay in the L1 cache
+constexpr int64_t kTileElements = 1024;  // per register, of a few columns: those that are alive stay in the L1 cache
+constexpr int64_t kTileRows = 4;  // at least, for which a scan or a window keeps its state in processor registers
 
-inline int64_t padded(int64_t columns) { return columns == 1 ? 1 : (columns + kLanes - 1) / kLanes * kLanes; }
+// Whole vectors of columns; rows that are a multiple of 1024 bytes apart would compete for the same lines of a cache.
+inline int64_t padded(int64_t columns) {
+  const int64_t width = columns == 1 ? 1 : (columns + kLanes - 1) / kLanes * kLanes;
+  return width % 128 == 0 ? width + kLanes : width;
+}
 inline int64_t tile_rows(int64_t width, int64_t steps) {
-  return std::max<int64_t>(1, std::min(kTileElements / width, steps));
+  return std::max<int64_t>(1, std::min(std::max(kTileElements / width, kTileRows), steps));
 }
 
 class TileRunner {
  public:
   // Registers of `capacity` rows. `traced`: the state is that of a backward pass; `keep`: so are the registers, one for
-  // each statement, and there are tapes. The state is that of `blocks` blocks, which are run one at a time.
-  TileRunner(const Program& program, int64_t width, int64_t capacity, bool traced, bool keep, int64_t blocks = 1)
+  // each statement, and there are tapes.
+  TileRunner(const Program& program, int64_t width, int64_t capacity, bool traced, bool keep)
       : program_(program),
         width_(width),
         capacity_(capacity),
         traced_(traced),
-        state_size_((traced ? program.traced_states : program.states) * width),
-        state_(blocks * state_size_),
+        state_((traced ? program.traced_states : program.states) * width),
         memory_((keep ? program.statements.size() : program.buffers) * capacity * width),
         tape_(keep ? program.tapes * capacity * width : 0) {
     const std::vector<Statement>& statements = program.statements;
@@ -41,16 +45,10 @@ class TileRunner {
 
   // Sets the state of a new runner to that before the first row.
   void start() {
-    for (int64_t block = 0; block * state_size_ < int64_t(state_.size()); ++block)
-      for (const Statement& statement : program_.statements)
-        if (statement.primitive && statement.primitive->start)
-          statement.primitive->start(statement.attributes.data(), traced_ ? statement.traced_states : statement.states,
-                                     width_, state_of(statement, block));
-  }
-
-  // The next rows are those of this block.
-  void use(int64_t block) {
-    for (size_t i = 0; i < calls_.size(); ++i) calls_[i].state = state_of(program_.statements[i], block);
+    for (const Statement& statement : program_.statements)
+      if (statement.primitive && statement.primitive->start)
+        statement.primitive->start(statement.attributes.data(), traced_ ? statement.traced_states : statement.states,
+                                   width_, state_of(statement));
   }
 
   // Rows [begin, end) of the registers, whose row 0 is row `time` of the series. The inputs have been loaded.
@@ -71,13 +69,12 @@ class TileRunner {
   const Program& program_;
   const int64_t width_, capacity_;
   const bool traced_;
-  const int64_t state_size_;
   AlignedVector<double> state_, memory_, tape_;
   std::vector<double*> registers_;
   std::vector<Forward> calls_;
 
-  double* state_of(const Statement& statement, int64_t block) {
-    return state_.data() + block * state_size_ + (traced_ ? statement.traced_state : statement.state) * width_;
+  double* state_of(const Statement& statement) {
+    return state_.data() + (traced_ ? statement.traced_state : statement.state) * width_;
   }
 
   Forward call(const Statement& statement, double* y, bool keep) {
@@ -87,7 +84,7 @@ class TileRunner {
       call.x[k] = registers_[statement.operands[k]];
       call.constant[k] = program_.statements[statement.operands[k]].kind == Kind::kConstant;
     }
-    call.state = state_of(statement, 0), call.traced = traced_;
+    call.state = state_of(statement), call.traced = traced_;
     call.tape = keep && statement.primitive && statement.primitive->tapes ? tape(statement) : nullptr;
     call.attributes = statement.attributes.data();
     call.attribute_count = int(statement.attributes.size());

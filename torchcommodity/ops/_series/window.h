@@ -42,7 +42,7 @@ template <bool ages, typename Width>
 struct BlockSums {
   const int64_t window;
   const Width width;
-  double* __restrict slots, * __restrict total, * __restrict aged;
+  double *slots, *total, *aged;
   static constexpr int kTotals = ages ? 2 : 1;
 
   BlockSums(int64_t window, Width width, double* state)
@@ -50,40 +50,47 @@ struct BlockSums {
 
   // In suffix j: the sum of the rows after j, or their ages in block row j times their values.
   void turn() {
-    std::fill_n(total, kTotals * width, 0.0);
-    for (int64_t j = window - 1; j >= 0; --j) {
-      double* __restrict slot = slots + j * width;
-      const double age = double(window - j);
-      for_columns(width, [&](int64_t n) {
-        const double value = slot[n], sum = total[n];
-        if constexpr (ages)
-          slot[n] = aged[n] + double(j) * sum, aged[n] += age * value;
-        else
-          slot[n] = sum;
-        total[n] = sum + value;
-      });
-    }
+    for_vectors(width, [&](auto zero, int64_t n) {
+      auto sum = zero, aged_sum = zero, value = zero;
+      double* slot = slots + window * width + n;
+      for (int64_t j = window - 1; j >= 0; --j) {
+        load<double>(value, slot -= width);
+        if constexpr (ages) {
+          store<double>(aged_sum + double(j) * sum, slot);
+          aged_sum += double(window - j) * value;
+        } else {
+          store<double>(sum, slot);
+        }
+        sum += value;
+      }
+    });
     std::fill_n(total, kTotals * width, 0.0);
   }
 
-  // Row i of the stretch: value(i, n), and take(i, n, sum) with the sum of its window.
+  // Row i of the stretch: value(x, i, n) sets x, and take(i, n, sum) gets the sum of its window; of a vector of columns
+  // from n on.
   template <typename Value, typename Take>
   void run(int64_t j, int64_t count, const Value& value, const Take& take) {
-    for (int64_t i = 0; i < count; ++i) {
-      double* __restrict slot = slots + (j + i) * width;
-      for_columns(width, [&](int64_t n) {
-        const double x = value(i, n), suffix = slot[n];
+    for_vectors(width, [&](auto zero, int64_t n) {
+      auto x = zero, suffix = zero, sum = zero, aged_sum = zero;
+      load<double>(sum, total + n), load<double>(aged_sum, aged + n);
+      double* slot = slots + j * width + n;
+      for (int64_t i = 0; i < count; ++i, slot += width) {
+        value(x, i, n), load<double>(suffix, slot);
         if constexpr (ages) {
-          aged[n] += total[n];
-          take(i, n, missing(x) ? x : suffix + aged[n]);  // its age is zero, but it is in the window
-          total[n] += x;
+          aged_sum += sum;
+          suffix += aged_sum;
+          take(i, n, missing(x) ? x : suffix);  // its age is zero, but it is in the window
+          sum += x;
         } else {
-          total[n] += x;
-          take(i, n, suffix + total[n]);
+          sum += x;
+          take(i, n, suffix + sum);
         }
-        slot[n] = x;
-      });
-    }
+        store<double>(x, slot);
+      }
+      store<double>(sum, total + n);
+      if constexpr (ages) store<double>(aged_sum, aged + n);
+    });
   }
 };
 

@@ -13,13 +13,28 @@ SERIES_KERNEL void sums(const Forward& tile) {
     for_blocks(
         tile.time, tile.begin, tile.end, window, [&] { block.turn(); },
         [&](int64_t r, int64_t j, int64_t count) {
-          const double* __restrict x = tile.x[0] + r * width;
-          double* __restrict y = tile.y + r * width;
+          const double* from = tile.x[0] + r * width;
+          double* to = tile.y + r * width;
           block.run(
-              j, count, [=](int64_t i, int64_t n) { return x[i * width + n]; },
-              [=](int64_t i, int64_t n, double sum) { y[i * width + n] = sum; });
+              j, count, [=](auto& x, int64_t i, int64_t n) { load<double>(x, from + i * width + n); },
+              [=](int64_t i, int64_t n, auto sum) { store<double>(sum, to + i * width + n); });
         });
   });
+}
+
+// Sets x to element i of the gradient, zero where the value is missing.
+template <typename Number>
+inline void load_gradient(Number& x, const double* dy, const double* y, int64_t i) {
+  Number value;
+  load<double>(value, y + i), load<double>(x, dy + i);
+  x = missing(value) ? Number{} : x;
+}
+
+template <typename Number>
+inline void add_to(double* to, const Number& x) {
+  Number before;
+  load<double>(before, to);
+  store<double>(before + x, to);
 }
 
 // The transpose: the same sums over this row and those after it.
@@ -31,11 +46,11 @@ SERIES_KERNEL void sums_adjoint(const Adjoint& tile) {
     for_blocks_backward(
         tile, tile.steps, window, [&] { block.turn(); },
         [&](int64_t r, int64_t j, int64_t count) {
-          const double* __restrict dy = tile.dy + r * width, * __restrict y = tile.y + r * width;
-          double* __restrict dx = tile.dx[0] + r * width;
+          const double *dy = tile.dy + r * width, *y = tile.y + r * width;
+          double* dx = tile.dx[0] + r * width;
           block.run(
-              j, count, [=](int64_t i, int64_t n) { return missing(y[n - i * width]) ? 0 : dy[n - i * width]; },
-              [=](int64_t i, int64_t n, double sum) { dx[n - i * width] += sum; });
+              j, count, [=](auto& x, int64_t i, int64_t n) { load_gradient(x, dy, y, n - i * width); },
+              [=](int64_t i, int64_t n, auto sum) { add_to(dx + n - i * width, sum); });
         });
   });
 }
@@ -50,13 +65,11 @@ template <bool same, typename Width>
 struct BlockProducts {
   const int64_t window;
   const Width width;
-  const bool record;
-  double* __restrict slots_a, * __restrict slots_b, * __restrict slots_ab, * __restrict totals, * __restrict anchors;
+  double *slots_a, *slots_b, *slots_ab, *totals, *anchors;
 
-  BlockProducts(int64_t window, Width width, bool record, double* state)
+  BlockProducts(int64_t window, Width width, double* state)
       : window(window),
         width(width),
-        record(record),
         slots_a(state),
         slots_b(slots_a + window * width),
         slots_ab(slots_b + window * width),
@@ -64,40 +77,54 @@ struct BlockProducts {
         anchors(totals + 3 * width) {}
 
   void turn() {
-    std::fill_n(totals, 3 * width, 0.0);
-    for (int64_t j = window - 1; j >= 0; --j) {
-      double* __restrict a = slots_a + j * width, * __restrict b = slots_b + j * width;
-      double* __restrict ab = slots_ab + j * width;
-      for_columns(width, [&](int64_t n) {
-        const double da = a[n] - anchors[n], db = same ? da : b[n] - anchors[width + n], product = da * db;
-        a[n] = totals[n], totals[n] += da;
-        if constexpr (!same) b[n] = totals[width + n], totals[width + n] += db;
-        ab[n] = totals[2 * width + n], totals[2 * width + n] += product;
-      });
-    }
+    for_vectors(width, [&](auto zero, int64_t n) {
+      auto sum_a = zero, sum_b = zero, sum_ab = zero, da = zero, db = zero, anchor_a = zero, anchor_b = zero;
+      load<double>(anchor_a, anchors + n), load<double>(anchor_b, anchors + width + n);
+      for (int64_t j = window - 1; j >= 0; --j) {
+        double *a = slots_a + j * width + n, *b = slots_b + j * width + n;
+        load<double>(da, a), da -= anchor_a;
+        store<double>(sum_a, a), store<double>(sum_ab, slots_ab + j * width + n);
+        if constexpr (same) {
+          db = da;
+        } else {
+          load<double>(db, b), db -= anchor_b;
+          store<double>(sum_b, b), sum_b += db;
+        }
+        sum_a += da, sum_ab += da * db;
+      }
+    });
     std::fill_n(totals, 3 * width, 0.0);
   }
 
-  void run(int64_t j, int64_t count, const double* __restrict x, const double* __restrict z, double* __restrict y,
-           double* __restrict tape) {
+  void run(int64_t j, int64_t count, const double* x, const double* z, double* y, double* tape) {
     const double inverse = 1 / double(window);
-    for (int64_t i = 0; i < count; ++i, x += width, z += width, y += width, tape += record ? 2 * width : 0) {
-      double* __restrict a = slots_a + (j + i) * width, * __restrict b = slots_b + (j + i) * width;
-      double* __restrict ab = slots_ab + (j + i) * width;
-      for_columns(width, [&](int64_t n) {
-        const double da = x[n] - anchors[n], db = same ? da : z[n] - anchors[width + n];
-        const double total_a = totals[n] + da, total_b = same ? total_a : totals[width + n] + db;
-        const double total_ab = totals[2 * width + n] + da * db;
-        totals[n] = total_a, totals[2 * width + n] = total_ab;
-        if constexpr (!same) totals[width + n] = total_b;
-        const double sum_a = a[n] + total_a, sum_b = same ? sum_a : b[n] + total_b, mean_a = sum_a * inverse;
-        const double products = (ab[n] + total_ab) - mean_a * sum_b, bounded = products < 0 ? 0 : products;
-        y[n] = same ? bounded : products;
-        if (record) tape[n] = anchors[n] + mean_a, tape[width + n] = anchors[same ? n : width + n] + sum_b * inverse;
-        a[n] = x[n];
-        if constexpr (!same) b[n] = z[n];
-      });
-    }
+    for_vectors(width, [&](auto zero, int64_t n) {
+      auto total_a = zero, total_b = zero, total_ab = zero, anchor_a = zero, anchor_b = zero;
+      auto value_a = zero, value_b = zero, suffix_a = zero, suffix_b = zero, suffix_ab = zero;
+      load<double>(total_a, totals + n), load<double>(anchor_a, anchors + n);
+      load<double>(total_b, totals + width + n), load<double>(anchor_b, anchors + width + n);
+      load<double>(total_ab, totals + 2 * width + n);
+      for (int64_t i = 0; i < count; ++i) {
+        const int64_t row = i * width + n, slot = j * width + row;
+        load<double>(value_a, x + row), load<double>(suffix_a, slots_a + slot),
+            load<double>(suffix_ab, slots_ab + slot);
+        store<double>(value_a, slots_a + slot);
+        if constexpr (!same) {
+          load<double>(value_b, z + row), load<double>(suffix_b, slots_b + slot);
+          store<double>(value_b, slots_b + slot);
+        }
+        const auto da = value_a - anchor_a, db = same ? da : value_b - anchor_b;
+        total_a += da, total_b += db, total_ab += da * db;
+        const auto sum_a = suffix_a + total_a, sum_b = same ? sum_a : suffix_b + total_b, mean_a = sum_a * inverse;
+        const auto products = (suffix_ab + total_ab) - mean_a * sum_b;
+        store<double>(same & (products < 0) ? zero : products, y + row);
+        if (!tape) continue;
+        store<double>(anchor_a + mean_a, tape + 2 * i * width + n);
+        store<double>((same ? anchor_a : anchor_b) + sum_b * inverse, tape + (2 * i + 1) * width + n);
+      }
+      store<double>(total_a, totals + n), store<double>(total_b, totals + width + n);
+      store<double>(total_ab, totals + 2 * width + n);
+    });
   }
 };
 
@@ -105,7 +132,7 @@ template <bool same, typename Width>
 inline void products_rows(const Forward& tile, Width width) {
   const int64_t window = window_of(tile.attributes);
   const double *a = tile.x[0], *b = tile.x[1];
-  BlockProducts<same, Width> block(window, width, tile.tape, tile.state);
+  BlockProducts<same, Width> block(window, width, tile.state);
   for_blocks(
       tile.time, tile.begin, tile.end, window, [] {},
       [&](int64_t r, int64_t j, int64_t count) {
@@ -113,7 +140,8 @@ inline void products_rows(const Forward& tile, Width width) {
           std::copy_n(a + r * width, width, block.anchors), std::copy_n(b + r * width, width, block.anchors + width);
           if (tile.time + r > 0) block.turn();
         }
-        block.run(j, count, a + r * width, b + r * width, tile.y + r * width, tile.tape + 2 * r * width);
+        block.run(j, count, a + r * width, b + r * width, tile.y + r * width,
+                  tile.tape ? tile.tape + 2 * r * width : nullptr);
       });
 }
 
@@ -142,26 +170,29 @@ SERIES_KERNEL void products_adjoint(const Adjoint& tile) {
     for_blocks_backward(
         tile, tile.steps, window, [&] { gradients.turn(), means[0].turn(), means[1].turn(); },
         [&](int64_t r, int64_t j, int64_t count) {
-          const double* __restrict dy = tile.dy + r * width, * __restrict y = tile.y + r * width;
-          const auto gradient = [=](int64_t i, int64_t n) { return missing(y[n - i * width]) ? 0 : dy[n - i * width]; };
-          for (int64_t i = 0; i < count; ++i) {
-            double* __restrict waste = tile.waste;
+          const double *dy = tile.dy + r * width, *y = tile.y + r * width;
+          double* sums = tile.waste;
+          for (int64_t i = 0; i < count; ++i, dy -= width, y -= width) {
             gradients.run(
-                j + i, 1, [=](int64_t, int64_t n) { return gradient(i, n); },
-                [=](int64_t, int64_t n, double sum) { waste[n] = sum; });
+                j + i, 1, [=](auto& x, int64_t, int64_t n) { load_gradient(x, dy, y, n); },
+                [=](int64_t, int64_t n, auto sum) { store<double>(sum, sums + n); });
             for (int k = 0; k < 2; ++k) {
               if (!tile.dx[k]) continue;
               const double *other = tile.x[1 - k] + (r - i) * width, *tape = tile.tape + (2 * (r - i) + 1 - k) * width;
               double* dx = tile.dx[k] + (r - i) * width;
               means[k].run(
                   j + i, 1,
-                  [=](int64_t, int64_t n) {
-                    const double term = gradient(i, n) * tape[n];
-                    return missing(y[n - i * width]) ? 0 : term;
+                  [=](auto& x, int64_t, int64_t n) {
+                    auto mean = x;
+                    load<double>(mean, tape + n), load_gradient(x, dy, y, n);
+                    const auto term = x * mean;
+                    x = missing(mean) ? x : term;
                   },
-                  [=](int64_t, int64_t n, double sum) {
-                    const double term = other[n] * waste[n] - sum;
-                    dx[n] += missing(other[n]) ? 0 : term;
+                  [=](int64_t, int64_t n, auto sum) {
+                    auto factor = sum, total = sum;
+                    load<double>(factor, other + n), load<double>(total, sums + n);
+                    const auto term = factor * total - sum;
+                    add_to(dx + n, missing(factor) ? decltype(sum){} : term);
                   });
             }
           }

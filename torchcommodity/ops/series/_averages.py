@@ -4,10 +4,11 @@ from math import isqrt
 
 from torch import Tensor
 
-from torchcommodity.ops.series._pointwise import divide, maximum, minimum
+from torchcommodity.ops.series._expression import statement
+from torchcommodity.ops.series._pointwise import divide
 from torchcommodity.ops.series._recursive import ema, recurrence
 from torchcommodity.ops.series._settings import Period, Seed
-from torchcommodity.ops.series._time import age_weighted_sum, lag, previous, sma, total, wma
+from torchcommodity.ops.series._time import age_weighted_sum, lag, sma, total, wma
 
 
 def trima(x: Tensor, timeperiod: int) -> Tensor:
@@ -64,8 +65,8 @@ def kama(x: Tensor, timeperiod: int) -> Tensor:
 
 def true_range(high: Tensor, low: Tensor, close: Tensor) -> Tensor:
     """max(high, previous close) - min(low, previous close)."""
-    before = previous(close)
-    return maximum(high, before) - minimum(low, before)
+    result: Tensor = statement("true_range", high, low, close)
+    return result
 
 
 def slope(x: Tensor, window: int) -> Tensor:

@@ -35,7 +35,8 @@ def previous(x: Tensor) -> Tensor:
 
 def change(x: Tensor) -> Tensor:
     """Change from the previous value; the changes across a gap sum to the total change."""
-    return x - previous(x)
+    result: Tensor = statement("change", x)
+    return result
 
 
 def count(x: Tensor) -> Tensor:
