@@ -22,6 +22,7 @@ inline T read(const T* address) {
 }
 
 inline double divide(double x, double y) { return x / y; }
+inline void prefetch_line(const void*) {}
 
 inline int64_t in_order(int64_t i, int64_t items) { return reverse_order ? items - 1 - i : i; }
 

@@ -86,7 +86,7 @@ struct FiniteValues {
 
   COMMODITY_INLINE int64_t at(int64_t panel, int64_t t, int64_t n) const { return (panel * steps + t) * assets + n; }
   COMMODITY_INLINE const scalar_t* column(int64_t panel, int64_t n) const { return x + at(panel, 0, n); }
-  COMMODITY_INLINE bool has_row(int64_t t) const { return t >= 0 && t < steps; }
+  COMMODITY_INLINE bool has_row(int64_t t) const { return uint64_t(t) < uint64_t(steps); }
   COMMODITY_INLINE scalar_t operator()(int64_t panel, int64_t t, int64_t n) const {
     if (!has_row(t)) return NAN;
     const scalar_t value = read(x + at(panel, t, n));

@@ -24,38 +24,33 @@ struct Lanes {
     *to = static_cast<T>(x);
   }
   template <typename T>
-  COMMODITY_INLINE void prefetch(const T*) const {}
-};
-
-// Numbers of neighboring threads are neighbors.
-struct LaneMemory {
-  double* first;
-  int64_t stride;
-  COMMODITY_INLINE double& operator[](int64_t k) const { return first[k * stride]; }
+  COMMODITY_INLINE void prefetch(const T* address) const {
+    prefetch_line(address);
+  }
 };
 
 template <typename Body>
 struct LanesItem {
   Body body;
-  double* memory;
-  int64_t batch, columns;
-  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t) const {
-    body(Lanes{}, LaneMemory{memory + panel * columns + n, batch * columns}, panel, n);
+  template <typename Memory>
+  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t, const Memory& memory) const {
+    body(Lanes{}, memory.template array<double>(0), panel, n);
   }
 };
 
 // Calls body(lanes, memory, panel, n) for the columns of every panel, with memory for body.numbers() numbers.
 template <typename Body>
 void for_each_column(const Tensor& like, int64_t batch, int64_t, int64_t columns, const Body& body) {
-  const Tensor memory = scratch(like, batch * columns * body.numbers());
-  launch_grid(like, Grid(batch, columns, 1), LanesItem<Body>{body, data_ptr<double>(memory), batch, columns});
+  const Grid grid(batch, columns, 1);
+  launch_with_memory(like, grid.items(), body.numbers() * int64_t(sizeof(double)),
+                     GridItem<LanesItem<Body>>{grid, {body}});
 }
 
 }  // namespace on_gpu
 #else
 
 template <>
-struct Bits<Vec<double> > {
+struct Bits<Vec<double>> {
   using type = Vec<uint64_t>;
 };
 
@@ -94,7 +89,7 @@ COMMODITY_SIMD void run_lanes(const Body& body, const Lanes& lanes, Vec<double>*
 template <typename Body>
 void for_each_column(const Tensor&, int64_t batch, int64_t steps, int64_t columns, const Body& body) {
   for_each_block(Panels(batch, steps, columns), [&](int64_t panel, int64_t first, int64_t last) {
-    AlignedVector<Vec<double> > memory(body.numbers());
+    AlignedVector<Vec<double>> memory(body.numbers());
     for (int64_t n = first; n < last; n += Lanes::kMost)
       run_lanes(body, Lanes{std::min(Lanes::kMost, last - n)}, memory.data(), panel, n);
   });

@@ -14,7 +14,8 @@ namespace commodity {
 
 constexpr int kThreads = 256, kWarp = 32;
 constexpr int64_t kChunk = 64;  // rows per item of a recurrence; a constant, so that results do not depend on the GPU
-constexpr int64_t kBlocks = 1 << 20;  // at most; each thread then takes several items
+constexpr int64_t kFewThreads = 1 << 15;  // fewer are in blocks of a warp, so that more multiprocessors have work
+constexpr int64_t kBlocks = 1 << 20;      // at most; each thread then takes several items
 // Of a scan over time; constants, so that results do not depend on the GPU: threads of a block, rows of a thread, and
 // threads whose rows are composed to one map
 constexpr int kScanThreads = 512, kScanRows = 8, kScanGroup = 4;
@@ -28,6 +29,13 @@ COMMODITY_INLINE T read(const T* address) {
   return __ldg(address);
 #else
   return *address;
+#endif
+}
+
+// Asks for what a later row reads, so that it does not wait for the memory of the GPU.
+COMMODITY_INLINE void prefetch_line(const void* address) {
+#if defined(__CUDA_ARCH__)
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
 #endif
 }
 
@@ -70,15 +78,15 @@ struct OnOneDevice<kernel> {
 
 template <typename Body>
 __global__ void __launch_bounds__(kThreads) each_item(int64_t items, Body body) {
-  const int64_t stride = int64_t(gridDim.x) * kThreads;
-  for (int64_t i = int64_t(blockIdx.x) * kThreads + threadIdx.x; i < items; i += stride) body(i);
+  const int64_t stride = int64_t(gridDim.x) * blockDim.x;
+  for (int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < items; i += stride) body(i);
 }
 
 // One warp per row. The order of the additions does not depend on the launch configuration.
 template <typename Body>
 __global__ void __launch_bounds__(kThreads) each_row(int64_t rows, int64_t terms, Body body) {
-  const int64_t stride = int64_t(gridDim.x) * (kThreads / kWarp);
-  for (int64_t row = (int64_t(blockIdx.x) * kThreads + threadIdx.x) / kWarp; row < rows; row += stride) {
+  const int64_t stride = int64_t(gridDim.x) * (blockDim.x / kWarp);
+  for (int64_t row = (int64_t(blockIdx.x) * blockDim.x + threadIdx.x) / kWarp; row < rows; row += stride) {
     double sums[Body::kSums] = {};
     for (int64_t k = threadIdx.x % kWarp; k < terms; k += kWarp) body.add(row, k, sums);
     for (int offset = kWarp / 2; offset > 0; offset /= 2)
@@ -164,9 +172,10 @@ void on_stream(const Tensor& like, const Body& body) {
 template <typename Kernel, typename... Arguments>
 void launch_threads(const Tensor& like, int64_t threads, Kernel kernel, const Arguments&... arguments) {
   if (threads == 0) return;
-  const int64_t blocks = std::min((threads + kThreads - 1) / kThreads, kBlocks);
+  const int in_block = threads < kFewThreads ? kWarp : kThreads;
+  const int64_t blocks = std::min((threads + in_block - 1) / in_block, kBlocks);
   on_stream(like,
-            [&](cudaStream_t stream) { kernel<<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(arguments...); });
+            [&](cudaStream_t stream) { kernel<<<static_cast<unsigned>(blocks), in_block, 0, stream>>>(arguments...); });
 }
 
 // Runs body.run<phase>(thread, shared, chain, link, number of the thread) for every phase, link and chain. All threads
@@ -272,12 +281,9 @@ struct Team {
   COMMODITY_INLINE void each_column(int64_t n, const Iteration& iteration) const {
     for (int64_t j = column; j < n; j += columns) iteration(j);
   }
-  // Asks for what a later row of a panel reads, so that it does not wait for the memory of the GPU.
   template <typename T>
   COMMODITY_INLINE void prefetch(const T* address) const {
-#if defined(__CUDA_ARCH__)
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
-#endif
+    prefetch_line(address);
   }
 
  private:
