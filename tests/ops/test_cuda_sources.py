@@ -82,6 +82,9 @@ def test_no_kernel_has_a_function_that_the_linker_mistakes_for_one_of_the_cpu(em
     for name in {name_of(symbol) for symbol in shared}:
         definition = re.compile(rf"^\w[^;()]*\b{re.escape(name)}\(", re.MULTILINE)
         assert sum(bool(definition.search(text)) for text in headers) <= 1, f"two headers define {name}"
+    for name in types(emulated) & types(ops.NATIVE.path):
+        definition = re.compile(rf"^struct {name}\b[^;]*{{$", re.MULTILINE)
+        assert sum(bool(definition.search(text)) for text in headers) <= 1, f"two headers define {name}: use on_gpu"
 
 
 def functions(library: Path) -> set[str]:
@@ -96,6 +99,11 @@ def name_of(symbol: str) -> str:
     while "<" in symbol:
         symbol = re.sub(r"<[^<>]*>", "", symbol)
     return symbol.split("(")[0].split("::")[-1]
+
+
+def types(library: Path) -> set[str]:
+    """Types with functions, `Loess` of "commodity::Loess::size() const", without those in a namespace of one device."""
+    return set(re.findall(r"\bcommodity::(\w+)::~?\w+\(", "\n".join(functions(library))))
 
 
 def test_random_series_programs_equal_their_reference(emulated: Path) -> None:

@@ -9,6 +9,7 @@
 #include "device_windows.h"
 
 namespace commodity {
+inline namespace on_gpu {  // the CPU has types of these names in loess.h
 
 struct Smoother {
   int64_t length, degree, jump;
@@ -379,4 +380,5 @@ struct Loess {
   }
 };
 
+}  // namespace on_gpu
 }  // namespace commodity

@@ -3,6 +3,7 @@
 #include "loess_device.h"
 
 namespace commodity {
+inline namespace on_gpu {
 
 // Moving averages: to[t] is the mean of the `window` rows of x that end in row t + ahead; rows that x lacks are zero.
 struct MovingAverage {
@@ -114,4 +115,5 @@ struct Smoothers {
   }
 };
 
+}  // namespace on_gpu
 }  // namespace commodity
