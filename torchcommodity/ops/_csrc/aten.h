@@ -1,4 +1,4 @@
-// Calls ATen operators by name, for convolutions and matrix products: call_aten("aten::mm", a, b).
+// Calls ATen operators by name, for convolutions and matrix products: call_aten("aten::convolution", x, weight, ...).
 #pragma once
 #include <array>
 
@@ -11,6 +11,23 @@ Tensor call_aten(const char* name, const Arguments&... arguments) {
   std::array<StableIValue, sizeof...(arguments)> stack{torch::stable::detail::from(arguments)...};
   TORCH_ERROR_CODE_CHECK(torch_call_dispatcher(name, "", stack.data(), TORCH_ABI_VERSION));
   return torch::stable::detail::to<Tensor>(stack[0]);
+}
+
+// A view of the values of x as a matrix, from the value at `offset` on.
+inline Tensor as_matrix(const Tensor& x, int64_t rows, int64_t columns, int64_t row_stride, int64_t column_stride,
+                        int64_t offset = 0) {
+  const int64_t sizes[] = {rows, columns}, strides[] = {row_stride, column_stride};
+  AtenTensorHandle view;
+  TORCH_ERROR_CODE_CHECK(aoti_torch__reinterpret_tensor(x.get(), 2, sizes, strides, offset, &view));
+  return Tensor(view);
+}
+
+// out = a b
+inline void multiply(const Tensor& a, const Tensor& b, const Tensor& out) {
+  std::array<StableIValue, 3> stack{torch::stable::detail::from(a), torch::stable::detail::from(b),
+                                    torch::stable::detail::from(out)};
+  TORCH_ERROR_CODE_CHECK(torch_call_dispatcher("aten::mm", "out", stack.data(), TORCH_ABI_VERSION));
+  torch::stable::detail::to<Tensor>(stack[0]);  // the result is `out` again, a reference to free
 }
 
 }  // namespace commodity

@@ -26,9 +26,29 @@
 namespace commodity {
 
 using torch::stable::contiguous;
-using torch::stable::new_empty;
 using torch::stable::new_zeros;
 using torch::stable::Tensor;
+
+// new_empty(like, sizes, dtype): contiguous memory on the device of `like`, without a call of the dispatcher, of which
+// torch's function of this name makes one. An object, so that a call does not find that function too.
+struct NewEmpty {
+  Tensor operator()(const Tensor& like, torch::headeronly::IntHeaderOnlyArrayRef sizes,
+                    std::optional<torch::headeronly::ScalarType> dtype = std::nullopt) const {
+    std::vector<int64_t> strides(sizes.size(), 1);
+    for (size_t axis = strides.size(); axis-- > 1;)
+      strides[axis - 1] = strides[axis] * std::max<int64_t>(1, sizes[axis]);
+    int32_t type, device, index;
+    TORCH_ERROR_CODE_CHECK(aoti_torch_get_dtype(like.get(), &type));
+    TORCH_ERROR_CODE_CHECK(aoti_torch_get_device_type(like.get(), &device));
+    TORCH_ERROR_CODE_CHECK(aoti_torch_get_device_index(like.get(), &index));
+    if (dtype) type = torch::stable::detail::to<int32_t>(torch::stable::detail::from(*dtype));
+    AtenTensorHandle memory;
+    TORCH_ERROR_CODE_CHECK(
+        aoti_torch_empty_strided(sizes.size(), sizes.data(), strides.data(), type, device, index, &memory));
+    return Tensor(memory);
+  }
+};
+inline constexpr NewEmpty new_empty;
 
 // Inlines everything that a function calls into it, so that its loops are vectorized.
 #if defined(__GNUC__) && !defined(__clang__)

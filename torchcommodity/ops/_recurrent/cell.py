@@ -1,9 +1,10 @@
 """One step of a recurrent cell, given its arithmetic: what `lstm_cell` and `lltm_cell` share."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
-from torch_opkit import Cases, Op, Sample
 from torchcommodity.ops._recurrent import sequence
 from torchcommodity.ops._recurrent.sequence import CellStep, CellStepBackward
 
@@ -25,66 +26,29 @@ def run(step: CellStep, gates: Tensor, missing: Tensor, h: Tensor, c: Tensor) ->
     return torch.where(is_missing, h, h_next), torch.where(is_missing, c, c_next), gates, missing
 
 
-def gate_gradients(
-    backward_operator: Op, grads: tuple[Tensor | None, ...], gates: Tensor, missing: Tensor, c: Tensor
-) -> CellGradients:
-    """Gradients of the gates, of c, and of h apart from the product with the weights."""
-    grad_h, grad_c = (torch.zeros_like(c) if grad is None else grad for grad in grads[:2])
-    d_gates, d_h, d_c = backward_operator(grad_h, grad_c, gates, missing, c)
-    if grads[2] is not None:  # of a second derivative
-        d_gates = d_gates + grads[2].masked_fill(missing.unsqueeze(-1), 0)
-    return d_gates, d_h, d_c
-
-
-def make_backward_operator(name: str, gates: int, step: CellStep, step_backward: CellStepBackward) -> Op:
-    """Register the operator `name`_backward of a cell with so many gates."""
-
-    def reference(grad_h: Tensor, grad_c: Tensor, gates: Tensor, missing: Tensor, c: Tensor) -> CellGradients:
-        return _run_backward(step, step_backward, grad_h, grad_c, gates, missing, c)
-
-    def fake(gates: Tensor, c: Tensor) -> CellGradients:
-        return gates.new_empty(gates.shape), c.new_empty(c.shape), c.new_empty(c.shape)
-
-    def backward(
-        *grads: Tensor, grad_h: Tensor, grad_c: Tensor, gates: Tensor, missing: Tensor, c: Tensor
-    ) -> tuple[Tensor | None, ...]:
-        # second derivatives are rarely needed: differentiate the definition in plain PyTorch
-        def definition(grad_h: Tensor, grad_c: Tensor, gates: Tensor, c: Tensor) -> tuple[Tensor, ...]:
-            return _run_backward(step, step_backward, grad_h, grad_c, gates, missing, c)
-
-        d_grad_h, d_grad_c, d_gates, d_c = sequence.differentiate(definition, (grad_h, grad_c, gates, c), grads)
-        return d_grad_h, d_grad_c, d_gates, None, d_c
-
-    operator = Op(
-        f"commodity::{name}_backward",
-        reference=reference,
-        fake=fake,
-        backward=backward,
-        cases=lambda: _backward_cases(operator, gates),
-        time=None,
-    )
-    return operator
-
-
-def _run_backward(
+def run_backward(
     step: CellStep,
     step_backward: CellStepBackward,
-    grad_h: Tensor,
-    grad_c: Tensor,
+    grad_h: Tensor | None,
+    grad_c: Tensor | None,
+    grad_gates: Tensor | None,  # of a second derivative
     gates: Tensor,
     missing: Tensor,
     c: Tensor,
 ) -> CellGradients:
+    """Gradients of the gates, of c, and of h apart from the product with the weights; None is zero."""
+    grad_h, grad_c = (torch.zeros_like(c) if grad is None else grad for grad in (grad_h, grad_c))
     c_next, is_missing = run(step, gates, missing, c, c)[1], missing.unsqueeze(-1)
     d_gates, d_c = step_backward(gates, c, c_next, grad_h, grad_c)
-    d_h = grad_h.masked_fill(~is_missing, 0)
-    return d_gates.masked_fill(is_missing, 0), d_h, torch.where(is_missing, grad_c, d_c)
+    d_gates = (d_gates if grad_gates is None else d_gates + grad_gates).masked_fill(is_missing, 0)
+    return d_gates, grad_h.masked_fill(~is_missing, 0), torch.where(is_missing, grad_c, d_c)
 
 
-def _backward_cases(operator: Op, gates: int) -> Cases:
-    generator = torch.Generator().manual_seed(1)
-    tensors = [torch.randn(2, size, dtype=torch.double, generator=generator) for size in (4, 4, 4 * gates, 4)]
-    return Cases(
-        function=lambda grad_h, grad_c, gates, c: operator(grad_h, grad_c, gates, gates.isnan().any(-1), c),
-        samples=(Sample(*tensors),),
-    )
+def needed(likes: tuple[Tensor, ...], needs: list[bool]) -> tuple[Tensor, ...]:
+    """Gradients of `likes` without values; one that is not needed is empty."""
+    return tuple(x.new_empty(x.shape if need else (0,)) for x, need in zip(likes, needs, strict=True))
+
+
+def where_needed(gradients: tuple[Tensor, ...], needs: tuple[bool, ...]) -> tuple[Tensor | None, ...]:
+    """The gradients that are needed, and None for the others."""
+    return tuple(gradient if need else None for gradient, need in zip(gradients, needs, strict=True))

@@ -9,14 +9,6 @@ inline Tensor with_contiguous_rows(const Tensor& weight) {
   return weight.dim() == 2 && weight.stride(1) == 1 ? weight : contiguous(weight);
 }
 
-// The columns of a weight (., H + F) that multiply the input and those that multiply h, in this order.
-inline std::pair<Tensor, Tensor> split_columns(const char* name, const Tensor& weight_, int64_t hidden) {
-  STD_TORCH_CHECK(weight_.dim() == 2 && weight_.size(1) >= hidden, name, ": weight must be (gates * H, H + F)");
-  Tensor weight = contiguous(weight_);
-  return {torch::stable::narrow(weight, 1, hidden, weight.size(1) - hidden),
-          torch::stable::narrow(weight, 1, 0, hidden)};
-}
-
 // One step (B, F) or a sequence (..., T, F), and the states (B, H) or (..., H).
 template <typename Cell>
 void check_layer(const char* name, const Tensor& input, const Tensor& h, const Tensor& c, const Tensor& weight_ih,
@@ -40,11 +32,14 @@ void check_layer(const char* name, const Tensor& input, const Tensor& h, const T
                   name, ": all tensors must have one dtype");
 }
 
-// Gates (..., gates * H) and missing samples (...) of states (..., H).
+// Gates (..., gates * H) and missing samples (...) of states (..., H), and the gradients of outputs that have one.
 template <typename Cell>
-void check_cell_backward(const char* name, const Tensor& grad_h, const Tensor& grad_c, const Tensor& gates,
-                         const Tensor& missing, const Tensor& c) {
-  check_same(name, grad_h, c), check_same(name, grad_c, c);
+void check_cell_backward(const char* name, const std::optional<Tensor>& grad_h, const std::optional<Tensor>& grad_c,
+                         const std::optional<Tensor>& grad_gates, const Tensor& gates, const Tensor& missing,
+                         const Tensor& c) {
+  if (grad_h) check_same(name, *grad_h, c);
+  if (grad_c) check_same(name, *grad_c, c);
+  if (grad_gates) check_same(name, *grad_gates, gates);
   STD_TORCH_CHECK(
       c.dim() >= 1 && gates.dim() == c.dim() && gates.size(-1) == Cell::kGates * c.size(-1) &&
           gates.numel() == Cell::kGates * c.numel() && missing.numel() * c.size(-1) == c.numel() &&

@@ -84,20 +84,54 @@ def _backward(
     output3: Tensor,
     needs_input_grad: tuple[bool, ...],
 ) -> tuple[Tensor | None, ...]:
+    gradients = backward_operator(*grads[:3], input, h, c, weight, output2, output3, [*needs_input_grad])
+    return cell.where_needed(gradients, needs_input_grad)
+
+
+def _backward_reference(
+    grad_h: Tensor | None,
+    grad_c: Tensor | None,
+    grad_gates: Tensor | None,
+    input: Tensor,
+    h: Tensor,
+    c: Tensor,
+    weight: Tensor,
+    gates: Tensor,
+    missing: Tensor,
+    needs: list[bool],
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     # dz from the cell; dW = dz' [h, x], db = sum dz, dh and dx = dz W
-    d_gates, d_h, d_c = cell.gate_gradients(backward_operator, grads, output2, output3, c)
-    needs_input, needs_h, _, needs_weight, needs_bias = needs_input_grad
-    rows, hidden, d_weight = d_gates.reshape(-1, d_gates.shape[-1]), h.shape[-1], None
-    if needs_weight:
-        joined = torch.cat([h, sequence.nan_to_zero(input)], -1)
-        d_weight = rows.mT @ joined.reshape(-1, joined.shape[-1])
+    d_gates, d_h, d_c = cell.run_backward(step, step_backward, grad_h, grad_c, grad_gates, gates, missing, c)
+    rows, none, hidden = d_gates.reshape(-1, d_gates.shape[-1]), d_gates.new_empty, h.shape[-1]
+    joined = torch.cat([h, input.masked_fill(missing.unsqueeze(-1), 0)], -1)
     return (
-        d_gates @ weight[:, hidden:] if needs_input else None,
-        d_h + d_gates @ weight[:, :hidden] if needs_h else None,
+        d_gates @ weight[:, hidden:] if needs[0] else none(0),
+        d_h + d_gates @ weight[:, :hidden] if needs[1] else none(0),
         d_c,
-        d_weight,
-        rows.sum(0) if needs_bias else None,
+        rows.mT @ joined.reshape(-1, joined.shape[-1]) if needs[3] else none(0),
+        rows.sum(0) if needs[4] else none(0),
     )
+
+
+def _backward_fake(input: Tensor, h: Tensor, c: Tensor, weight: Tensor, needs: list[bool]) -> tuple[Tensor, ...]:
+    return cell.needed((input, h, c, weight, weight[:, 0]), [*needs[:2], True, *needs[3:]])
+
+
+def _second_backward(
+    *grads: Tensor,
+    grad_h: Tensor | None,
+    grad_c: Tensor | None,
+    grad_gates: Tensor | None,
+    input: Tensor,
+    h: Tensor,
+    c: Tensor,
+    weight: Tensor,
+    gates: Tensor,
+    missing: Tensor,
+    needs: list[bool],
+) -> tuple[Tensor | None, ...]:
+    tensors = grad_h, grad_c, grad_gates, input, h, c, weight, gates
+    return *sequence.differentiate(lambda *x: _backward_reference(*x, missing, needs), tensors, grads), None
 
 
 def _oracle(input: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor | None = None) -> CellState:
@@ -131,7 +165,31 @@ def _cases() -> Cases:
     )
 
 
-backward_operator = cell.make_backward_operator("lltm_cell", 3, step, step_backward)
+def _backward_cases() -> Cases:
+    sample = _cases().samples[0]
+    generator = torch.Generator().manual_seed(1)
+    grads = [torch.randn(2, size, dtype=torch.double, generator=generator) for size in (4, 4, 12)]
+
+    def function(grad_h: Tensor, grad_c: Tensor, grad_gates: Tensor, *tensors: Tensor) -> tuple[Tensor, ...]:
+        gates, missing = operator(*tensors)[2:]
+        gradients: tuple[Tensor, ...] = backward_operator(
+            grad_h, grad_c, grad_gates, *tensors[:4], gates, missing, [True] * 5
+        )
+        return gradients
+
+    return Cases(function=function, samples=(Sample(*grads, *sample.tensors),))
+
+
+backward_operator = Op(
+    "commodity::lltm_cell_backward",
+    reference=_backward_reference,
+    fake=_backward_fake,
+    backward=_second_backward,
+    mask_nan_grad=False,
+    cases=_backward_cases,
+    time=None,
+    vmap="loop",
+)
 operator = Op(
     "commodity::lltm_cell",
     reference=_reference,

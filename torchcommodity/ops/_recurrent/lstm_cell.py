@@ -78,15 +78,20 @@ def _run(
         ("bias_ih", bias_ih, (gates,)),
         ("bias_hh", bias_hh, (gates,)),
     )
-    bias = bias_ih if bias_hh is None else bias_hh if bias_ih is None else bias_ih + bias_hh
-    return sequence.run_layer(operator, input, h, c, weight_ih, weight_hh, bias)
+    return sequence.run_layer(operator, input, h, c, weight_ih, weight_hh, bias_ih, bias_hh)
 
 
 def _reference(
-    input: Tensor, h: Tensor, c: Tensor, weight_ih: Tensor, weight_hh: Tensor, bias: Tensor | None = None
+    input: Tensor,
+    h: Tensor,
+    c: Tensor,
+    weight_ih: Tensor,
+    weight_hh: Tensor,
+    bias_ih: Tensor | None = None,
+    bias_hh: Tensor | None = None,
 ) -> CellOutputs:
     filled, missing = sequence.without_missing(input)
-    return cell.run(step, F.linear(filled, weight_ih, bias) + F.linear(h, weight_hh), missing, h, c)
+    return cell.run(step, F.linear(filled, weight_ih, bias_ih) + F.linear(h, weight_hh, bias_hh), missing, h, c)
 
 
 def _fake(input: Tensor, h: Tensor, c: Tensor, weight_ih: Tensor) -> CellOutputs:
@@ -104,18 +109,61 @@ def _backward(
     output3: Tensor,
     needs_input_grad: tuple[bool, ...],
 ) -> tuple[Tensor | None, ...]:
+    tensors = (input, h, c, weight_ih, weight_hh, output2, output3)
+    *gradients, d_bias = backward_operator(*grads[:3], *tensors, [*needs_input_grad])
+    return cell.where_needed((*gradients, d_bias, d_bias), needs_input_grad)
+
+
+def _backward_reference(
+    grad_h: Tensor | None,
+    grad_c: Tensor | None,
+    grad_gates: Tensor | None,
+    input: Tensor,
+    h: Tensor,
+    c: Tensor,
+    weight_ih: Tensor,
+    weight_hh: Tensor,
+    gates: Tensor,
+    missing: Tensor,
+    needs: list[bool],
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
     # dz from the cell; dW_ih = dz' x, dW_hh = dz' h, db = sum dz, dx = dz W_ih, dh = dz W_hh
-    d_gates, d_h, d_c = cell.gate_gradients(backward_operator, grads, output2, output3, c)
-    needs_input, needs_h, _, needs_ih, needs_hh, needs_bias = needs_input_grad
-    rows = d_gates.reshape(-1, d_gates.shape[-1])
+    d_gates, d_h, d_c = cell.run_backward(step, step_backward, grad_h, grad_c, grad_gates, gates, missing, c)
+    rows, none = d_gates.reshape(-1, d_gates.shape[-1]), d_gates.new_empty
+    filled = input.masked_fill(missing.unsqueeze(-1), 0)
     return (
-        d_gates @ weight_ih if needs_input else None,
-        d_h + d_gates @ weight_hh if needs_h else None,
+        d_gates @ weight_ih if needs[0] else none(0),
+        d_h + d_gates @ weight_hh if needs[1] else none(0),
         d_c,
-        rows.mT @ sequence.nan_to_zero(input).reshape(-1, input.shape[-1]) if needs_ih else None,
-        rows.mT @ h.reshape(-1, h.shape[-1]) if needs_hh else None,
-        rows.sum(0) if needs_bias else None,
+        rows.mT @ filled.reshape(-1, input.shape[-1]) if needs[3] else none(0),
+        rows.mT @ h.reshape(-1, h.shape[-1]) if needs[4] else none(0),
+        rows.sum(0) if needs[5] or needs[6] else none(0),
     )
+
+
+def _backward_fake(
+    input: Tensor, h: Tensor, c: Tensor, weight_ih: Tensor, weight_hh: Tensor, needs: list[bool]
+) -> tuple[Tensor, ...]:
+    likes = (input, h, c, weight_ih, weight_hh, weight_ih[:, 0])
+    return cell.needed(likes, [*needs[:2], True, *needs[3:5], needs[5] or needs[6]])
+
+
+def _second_backward(
+    *grads: Tensor,
+    grad_h: Tensor | None,
+    grad_c: Tensor | None,
+    grad_gates: Tensor | None,
+    input: Tensor,
+    h: Tensor,
+    c: Tensor,
+    weight_ih: Tensor,
+    weight_hh: Tensor,
+    gates: Tensor,
+    missing: Tensor,
+    needs: list[bool],
+) -> tuple[Tensor | None, ...]:
+    tensors = grad_h, grad_c, grad_gates, input, h, c, weight_ih, weight_hh, gates
+    return *sequence.differentiate(lambda *x: _backward_reference(*x, missing, needs), tensors, grads), None
 
 
 def _oracle(
@@ -153,7 +201,31 @@ def _cases() -> Cases:
     )
 
 
-backward_operator = cell.make_backward_operator("lstm_cell", 4, step, step_backward)
+def _backward_cases() -> Cases:
+    sample = _cases().samples[0]
+    generator = torch.Generator().manual_seed(1)
+    grads = [torch.randn(2, size, dtype=torch.double, generator=generator) for size in (4, 4, 16)]
+
+    def function(grad_h: Tensor, grad_c: Tensor, grad_gates: Tensor, *tensors: Tensor) -> tuple[Tensor, ...]:
+        gates, missing = operator(*tensors)[2:]
+        gradients: tuple[Tensor, ...] = backward_operator(
+            grad_h, grad_c, grad_gates, *tensors[:5], gates, missing, [True] * 7
+        )
+        return gradients
+
+    return Cases(function=function, samples=(Sample(*grads, *sample.tensors),))
+
+
+backward_operator = Op(
+    "commodity::lstm_cell_backward",
+    reference=_backward_reference,
+    fake=_backward_fake,
+    backward=_second_backward,
+    mask_nan_grad=False,
+    cases=_backward_cases,
+    time=None,
+    vmap="loop",
+)
 operator = Op(
     "commodity::lstm_cell",
     reference=_reference,

@@ -319,13 +319,19 @@ def _scan(step: CellStep, gates: Tensor, missing: Tensor, weight: Tensor, h0: Te
 
 
 def differentiate(
-    function: Callable[..., tuple[Tensor, ...]], inputs: tuple[Tensor, ...], grads: tuple[Tensor, ...]
-) -> tuple[Tensor, ...]:
+    function: Callable[..., tuple[Tensor, ...]], inputs: tuple[Tensor | None, ...], grads: tuple[Tensor, ...]
+) -> tuple[Tensor | None, ...]:
     """Gradients of `inputs` from those of the outputs, themselves differentiable in both modes."""
     with torch.enable_grad():
-        probes = [torch.zeros_like(x, requires_grad=True) for x in inputs]
-        outputs = function(*[x + probe for x, probe in zip(inputs, probes)])
-        return torch.autograd.grad(outputs, probes, grads, create_graph=True, materialize_grads=True)
+        probes = [None if x is None else torch.zeros_like(x, requires_grad=True) for x in inputs]
+        outputs = function(*[x if x is None or probe is None else x + probe for x, probe in zip(inputs, probes)])
+        pairs = [(y, grad) for y, grad in zip(outputs, grads, strict=True) if y.requires_grad]
+        present = [probe for probe in probes if probe is not None]
+        outputs, cotangents = zip(*pairs)
+        gradients = iter(
+            torch.autograd.grad(outputs, present, cotangents, create_graph=True, materialize_grads=True)
+        )
+    return tuple(None if probe is None else next(gradients) for probe in probes)
 
 
 def _backward_cases(operator: Op, backward: Op, gates: int) -> Cases:

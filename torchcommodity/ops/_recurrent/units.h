@@ -57,9 +57,17 @@ void for_each_unit(const Tensor& missing, int64_t units, const Body& body) {
   launch(missing, missing.numel() * units, UnitItem<Body>{body, missing.const_data_ptr<bool>(), units});
 }
 
+// Whether a sample is missing, as far as the host knows: it does not wait for a GPU.
+inline bool may_have_missing(const Tensor&) { return true; }
+
 }  // namespace on_gpu
 #else
 inline namespace on_cpu {
+
+inline bool may_have_missing(const Tensor& missing) {
+  const bool* is_missing = missing.const_data_ptr<bool>();
+  return std::any_of(is_missing, is_missing + missing.numel(), [](bool x) { return x; });
+}
 
 template <typename scalar_t>
 COMMODITY_INLINE bool has_nan(const scalar_t* x, int64_t size) {
