@@ -1,57 +1,37 @@
-"""Backward pass of batch normalization with batch statistics, shared by `conv_bn` and `linear_bn_relu`."""
+"""Backward pass of batch normalization with batch statistics: what those of `conv_bn` and `linear_bn_relu` share."""
 
-from typing import Any
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
-from torch_opkit import HALF_DTYPES, Cases, Op, Sample, vjp
-from torchcommodity.ops._fused.batch_norm import channelwise, default_scale_and_shift, normalize
+from torch_opkit import HALF_DTYPES, vjp
+from torchcommodity.ops._fused.batch_norm import channelwise
 
-Gradients = tuple[Tensor, Tensor, Tensor, Tensor]  # of product, gamma and beta; mask of the valid channels
+Gradients = tuple[Tensor, Tensor, Tensor, Tensor]  # of x, weight, gamma and beta; empty where not needed
 
 
 def product_gradient(
-    grads: tuple[Tensor | None, ...],
-    z: Tensor,
-    mean: Tensor,
-    variance: Tensor,
+    grad: Tensor | None,
+    grad_mean: Tensor | None,
+    grad_variance: Tensor | None,
+    grad_product: Tensor | None,
+    product: Tensor,
     bias: Tensor | None,
     gamma: Tensor | None,
     beta: Tensor | None,
-    relu: bool,
-    eps: float,
-) -> tuple[Tensor, Tensor, tuple[Tensor | None, ...]]:
-    """Gradient of the product z, mask of the valid channels, and gradients of bias, gamma and beta.
-
-    `grads` are those of the four outputs, normalized values, mean, variance and z; None is zero.
-    """
-    grad = torch.zeros_like(z) if grads[0] is None else grads[0]
-    center = mean if bias is None else mean - bias  # the bias only changes the mean
-    dz, d_gamma, d_beta, valid = operator(grad, *grads[1:3], z, center, variance, gamma, beta, relu, eps)
-    if (grad_z := grads[3]) is not None and grad_z.shape == z.shape:  # else z was not an output
-        dz = dz + grad_z
-    d_bias = torch.zeros_like(bias) if bias is not None and grads[1] is None else grads[1]
-    parameters = ((bias, d_bias), (gamma, d_gamma), (beta, d_beta))
-    return dz, valid, tuple(None if y is None else gradient for y, gradient in parameters)
-
-
-def _reference(
-    grad: Tensor,
-    grad_mean: Tensor | None,
-    grad_variance: Tensor | None,
-    product: Tensor,
     mean: Tensor,
     variance: Tensor,
-    gamma: Tensor | None,
-    beta: Tensor | None,
     relu: bool,
     eps: float,
-) -> Gradients:
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Gradients of product, gamma and beta from those of the outputs, where None is zero; mask of valid channels."""
     # With n = (x - mean) / s, s = sqrt(variance + eps) and g the gradient of the input of the ReLU:
     # dx = gamma / s (g - mean(g) - n mean(g n)) + (dmean + 2 (x - mean) dvariance) / count
     # dgamma = sum(g n), dbeta = sum(g). Channels with NaN statistics have zero gradients.
+    grad = torch.zeros_like(product) if grad is None else grad
     axes = [0, *range(2, product.dim())]
+    mean = mean if bias is None else mean - bias  # the bias only changes the mean
     valid = channelwise(mean.isfinite() & variance.isfinite(), product, 0)
     x = torch.where(valid, product - channelwise(mean, product, 0), 0)
     s = (torch.where(valid, channelwise(variance, product, 0), 1) + eps).sqrt()
@@ -62,94 +42,48 @@ def _reference(
     d = d * channelwise(gamma, x, 1) / s
     count = x.numel() // x.shape[1]
     d = d + (channelwise(grad_mean, x, 0) + 2 * x * channelwise(grad_variance, x, 0)) / count
-    d = torch.where(valid, d, 0).contiguous(memory_format=_memory_format(product))
-    return d, (g * n).sum(axes), g.sum(axes), valid.flatten()
+    d = torch.where(valid, d, 0) if grad_product is None else torch.where(valid, d, 0) + grad_product
+    return d.contiguous(memory_format=memory_format(product)), (g * n).sum(axes), g.sum(axes), valid.flatten()
 
 
-def _memory_format(product: Tensor) -> torch.memory_format:
+def memory_format(product: Tensor) -> torch.memory_format:
     last = product.dim() == 4 and product.is_contiguous(memory_format=torch.channels_last)
     return torch.channels_last if last and not product.is_contiguous() else torch.contiguous_format
 
 
-def _fake(product: Tensor) -> Gradients:
-    channels = product.shape[1]
-    d = torch.empty_like(product, memory_format=_memory_format(product))
-    d_gamma, d_beta = product.new_empty(channels), product.new_empty(channels)
-    return d, d_gamma, d_beta, product.new_empty(channels, dtype=torch.bool)
+def mask_channels(d_weight: Tensor, valid: Tensor) -> Tensor:
+    """Zero for the channels that are not valid: their gradient is zero, but zero times NaN is NaN."""
+    return torch.where(valid.reshape(-1, *(1,) * (d_weight.dim() - 1)), d_weight, 0)
 
 
-def _backward(
-    grad_product: Tensor,
-    grad_gamma: Tensor,
-    grad_beta: Tensor,
-    _: Tensor | None,
-    *,
-    grad: Tensor,
-    grad_mean: Tensor | None,
-    grad_variance: Tensor | None,
-    product: Tensor,
-    mean: Tensor,
-    variance: Tensor,
-    gamma: Tensor | None,
-    beta: Tensor | None,
-    relu: bool,
-    eps: float,
+def parameter_gradients(
+    gradients: Gradients, grad_mean: Tensor | None, needs_input_grad: tuple[bool, ...]
 ) -> tuple[Tensor | None, ...]:
-    tensors = (grad, grad_mean, grad_variance, product, mean, variance, gamma, beta)
+    """Those of x, weight, bias, gamma and beta, None where it is not needed; the bias only changes the mean."""
+    d_x, d_weight, d_gamma, d_beta = gradients
+    d_bias = torch.zeros_like(d_gamma) if grad_mean is None and needs_input_grad[2] else grad_mean
+    each = zip((d_x, d_weight, d_bias, d_gamma, d_beta), needs_input_grad, strict=True)
+    return tuple(gradient if need else None for gradient, need in each)
+
+
+def second_backward(
+    reference: Callable[..., Gradients], grads: tuple[Tensor, ...], tensors: tuple[Tensor | None, ...]
+) -> tuple[Tensor | None, ...]:
+    """Gradients of `tensors`, the arguments of a backward pass in plain PyTorch, from those of its results."""
     present = [x for x in tensors if x is not None]
 
     def flat_gradients(*values: Tensor) -> Tensor:
         remaining = iter(values)
-        arguments: list[Any] = [*(None if x is None else next(remaining) for x in tensors), relu, eps]
-        return torch.cat([y.flatten() for y in _reference(*arguments)[:3]])
+        results = reference(*(None if x is None else next(remaining) for x in tensors))
+        return torch.cat([y.flatten() for y in results])
 
-    cotangent = torch.cat([g.flatten() for g in (grad_product, grad_gamma, grad_beta)])
-    gradients = iter(vjp(flat_gradients, present, cotangent))
+    gradients = iter(vjp(flat_gradients, present, torch.cat([g.flatten() for g in grads])))
     return tuple(None if x is None else next(gradients) for x in tensors)
 
 
-def _oracle(
-    grad: Tensor, product: Tensor, gamma: Tensor | None = None, beta: Tensor | None = None, *, relu: bool
-) -> tuple[Tensor, ...]:
-    """Autograd through the definition."""
-    parameters = default_scale_and_shift(gamma, beta, product.movedim(1, 0))
-    leaves = [x.detach().requires_grad_() for x in (product, *parameters)]
-    y = normalize(leaves[0], None, leaves[1], leaves[2], 1e-5)[0]
-    return torch.autograd.grad(torch.relu(y) if relu else y, leaves, grad)
-
-
-def _function(
-    grad: Tensor, product: Tensor, gamma: Tensor | None = None, beta: Tensor | None = None, *, relu: bool
-) -> tuple[Tensor, ...]:
-    if product.dtype in HALF_DTYPES:  # the operators that call this one pass float32
-        result = _function(*(x if x is None else x.float() for x in (grad, product, gamma, beta)), relu=relu)  # type: ignore[arg-type]
-        return tuple(y.to(product.dtype) for y in result)
-    axes = [0, *range(2, product.dim())]
-    zero, mean, variance = product.new_zeros(product.shape[1]), product.mean(axes), product.var(axes, correction=0)
-    return tuple(operator(grad, zero, zero, product, mean, variance, gamma, beta, relu, 1e-5)[:3])
-
-
-def _cases() -> Cases:
-    generator = torch.Generator().manual_seed(0)
-    grad, product = torch.randn(2, 4, 3, 5, dtype=torch.double, generator=generator)
-    gamma, beta = torch.randn(2, 3, dtype=torch.double, generator=generator)
-    return Cases(
-        function=_function,
-        samples=(
-            Sample(grad, product, gamma, beta, relu=False),
-            Sample(grad[..., 0], product[..., 0], gamma, beta, relu=True),
-            Sample(grad.unsqueeze(-1), product.unsqueeze(-1), relu=True),
-        ),
-        oracle=_oracle,
-    )
-
-
-operator = Op(
-    "commodity::batch_norm_backward",
-    reference=_reference,
-    fake=_fake,
-    backward=_backward,
-    cases=_cases,
-    time=None,
-    vmap="loop",
-)
+def in_float32(function: Callable[..., tuple[Tensor, ...]], *tensors: Tensor) -> tuple[Tensor, ...]:
+    """The results in the dtype of `tensors`: in half precision they are rounded once, not between two operators."""
+    dtype = tensors[0].dtype
+    if dtype not in HALF_DTYPES:
+        return function(*tensors)
+    return tuple(y.to(dtype) for y in function(*(x.float() for x in tensors)))

@@ -1,5 +1,7 @@
 """Fused convolution and batch normalization; the backward pass recomputes the convolution and stores only the input."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -15,7 +17,15 @@ from torchcommodity.ops._fused.batch_norm import (
     normalize,
     saves_product,
 )
-from torchcommodity.ops._fused.batch_norm_backward import product_gradient
+from torchcommodity.ops._fused.batch_norm_backward import (
+    Gradients,
+    in_float32,
+    mask_channels,
+    memory_format,
+    parameter_gradients,
+    product_gradient,
+    second_backward,
+)
 from torchcommodity.ops._fused.convolution import (
     ConvolutionSize,
     convolution_settings,
@@ -170,14 +180,92 @@ def _backward(
     output3: Tensor,
     needs_input_grad: tuple[bool, ...],
 ) -> tuple[Tensor | None, ...]:
-    # z = weight * x, saved or recomputed; dz from the gradient of y; dx and dweight from dz
+    grad, grad_mean, grad_variance, grad_product = grads
+    product, grad_product = (output3, grad_product) if save_product else (None, None)
+    outputs = grad, grad_mean, grad_variance, grad_product
+    settings = stride, padding, dilation, groups, eps, *needs_input_grad[:2]
+    gradients = backward_operator(*outputs, x, weight, bias, gamma, beta, output1, output2, product, *settings)
+    return parameter_gradients(gradients, grad_mean, needs_input_grad)
+
+
+def _backward_reference(
+    grad: Tensor | None,
+    grad_mean: Tensor | None,
+    grad_variance: Tensor | None,
+    grad_product: Tensor | None,
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    gamma: Tensor | None,
+    beta: Tensor | None,
+    mean: Tensor,
+    variance: Tensor,
+    product: Tensor | None,
+    stride: list[int],
+    padding: list[int],
+    dilation: list[int],
+    groups: int,
+    eps: float,
+    needs_x: bool,
+    needs_weight: bool,
+) -> Gradients:
+    # z = weight * x, saved or computed again; dz from the gradient of y; dx and dweight from dz
     settings = stride, padding, dilation, groups
-    z = output3 if save_product else convolve(x, weight, None, *settings)
-    dz, valid, d_parameters = product_gradient(grads, z, output1, output2, bias, gamma, beta, False, eps)
-    d_x, d_weight = convolve_backward(dz, x, weight, *settings, needs_input_grad[:2])
-    if d_weight is not None:
-        d_weight = torch.where(valid.reshape(-1, *(1,) * (weight.dim() - 1)), d_weight, 0)  # 0 * NaN is NaN
-    return d_x, d_weight, *d_parameters
+    z = convolve(x, weight, None, *settings) if product is None else product
+    grads = grad, grad_mean, grad_variance, grad_product
+    dz, d_gamma, d_beta, valid = product_gradient(*grads, z, bias, gamma, beta, mean, variance, False, eps)
+    d_x, d_weight = convolve_backward(dz, x, weight, *settings, (needs_x, needs_weight))
+    layout = memory_format(z)
+    d_x = x.new_empty(0) if d_x is None else d_x.contiguous(memory_format=layout)
+    d_weight = x.new_empty(0) if d_weight is None else mask_channels(d_weight, valid).contiguous(memory_format=layout)
+    return d_x, d_weight, d_gamma, d_beta
+
+
+def _backward_fake(
+    x: Tensor,
+    weight: Tensor,
+    stride: list[int],
+    padding: list[int],
+    dilation: list[int],
+    groups: int,
+    needs_x: bool,
+    needs_weight: bool,
+) -> Gradients:
+    layout = memory_format(convolve(x, weight, None, stride, padding, dilation, groups))
+    d_x, d_weight = (
+        torch.empty_like(y, memory_format=layout) if needed else y.new_empty(0)
+        for y, needed in ((x, needs_x), (weight, needs_weight))
+    )
+    return d_x, d_weight, x.new_empty(weight.shape[0]), x.new_empty(weight.shape[0])
+
+
+def _second_backward(
+    *grads: Tensor,
+    grad: Tensor | None,
+    grad_mean: Tensor | None,
+    grad_variance: Tensor | None,
+    grad_product: Tensor | None,
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    gamma: Tensor | None,
+    beta: Tensor | None,
+    mean: Tensor,
+    variance: Tensor,
+    product: Tensor | None,
+    stride: list[int],
+    padding: list[int],
+    dilation: list[int],
+    groups: int,
+    eps: float,
+    needs_x: bool,
+    needs_weight: bool,
+) -> tuple[Tensor | None, ...]:
+    outputs, parameters = (grad, grad_mean, grad_variance, grad_product), (bias, gamma, beta)
+    settings: dict[str, Any] = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+    settings |= {"eps": eps, "needs_x": needs_x, "needs_weight": needs_weight}
+    tensors = *outputs, x, weight, *parameters, mean, variance, product
+    return second_backward(lambda *x: _backward_reference(*x, **settings), grads, tensors)
 
 
 def _oracle(
@@ -235,13 +323,43 @@ def _cases() -> Cases:
     )
 
 
+def _backward_cases() -> Cases:
+    sample = _cases().samples[0]
+    x, weight, *parameters = sample.tensors
+    generator = torch.Generator().manual_seed(1)
+    grads = [torch.randn(shape, dtype=torch.double, generator=generator) for shape in ((3, 4, 7), (4,), (4,))]
+
+    def function(*tensors: Tensor) -> tuple[Tensor, ...]:
+        return in_float32(gradients, *tensors)
+
+    def gradients(grad: Tensor, grad_mean: Tensor, grad_variance: Tensor, *tensors: Tensor) -> tuple[Tensor, ...]:
+        settings = [1], [1, 1], [1], 1, 1e-5
+        _, mean, variance, product = operator(*tensors, *settings, True)
+        results: tuple[Tensor, ...] = backward_operator(
+            grad, grad_mean, grad_variance, None, *tensors, mean, variance, product, *settings, True, True
+        )
+        return results
+
+    return Cases(function=function, samples=(Sample(*grads, x, weight, *parameters),))
+
+
+backward_operator = Op(
+    "commodity::conv_bn_backward",
+    reference=_backward_reference,
+    fake=_backward_fake,
+    backward=_second_backward,
+    mask_nan_grad=False,
+    cases=_backward_cases,
+    time=None,
+    vmap="loop",
+)
 operator = Op(
     "commodity::conv_bn",
     reference=_reference,
     fake=_fake,
     backward=_backward,
     decomposition=_decomposition,
-    mask_nan_grad=False,  # batch_norm_backward masks NaN channels
+    mask_nan_grad=False,  # conv_bn_backward masks NaN channels
     materialize_grads=False,
     cases=_cases,
     causal=False,

@@ -1,5 +1,7 @@
 """Fused linear layer, batch normalization and ReLU; the backward pass stores only the input."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -16,7 +18,14 @@ from torchcommodity.ops._fused.batch_norm import (
     normalize,
     saves_product,
 )
-from torchcommodity.ops._fused.batch_norm_backward import product_gradient
+from torchcommodity.ops._fused.batch_norm_backward import (
+    Gradients,
+    in_float32,
+    mask_channels,
+    parameter_gradients,
+    product_gradient,
+    second_backward,
+)
 
 
 def linear_bn_relu(
@@ -121,12 +130,67 @@ def _backward(
     output3: Tensor,
     needs_input_grad: tuple[bool, ...],
 ) -> tuple[Tensor | None, ...]:
-    # z = W x, saved or recomputed; dz from the gradient of y; dx = dz W, dW = dz' x
-    z = output3 if save_product else x @ weight.mT
-    dz, valid, d_parameters = product_gradient(grads, z, output1, output2, bias, gamma, beta, True, eps)
-    d_x = dz @ weight if needs_input_grad[0] else None
-    d_weight = torch.where(valid.unsqueeze(-1), dz.mT @ x, 0) if needs_input_grad[1] else None  # 0 * NaN is NaN
-    return d_x, d_weight, *d_parameters
+    grad, grad_mean, grad_variance, grad_product = grads
+    product, grad_product = (output3, grad_product) if save_product else (None, None)
+    outputs, needs = (grad, grad_mean, grad_variance, grad_product), needs_input_grad[:2]
+    gradients = backward_operator(*outputs, x, weight, bias, gamma, beta, output1, output2, product, eps, *needs)
+    return parameter_gradients(gradients, grad_mean, needs_input_grad)
+
+
+def _backward_reference(
+    grad: Tensor | None,
+    grad_mean: Tensor | None,
+    grad_variance: Tensor | None,
+    grad_product: Tensor | None,
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    gamma: Tensor | None,
+    beta: Tensor | None,
+    mean: Tensor,
+    variance: Tensor,
+    product: Tensor | None,
+    eps: float,
+    needs_x: bool,
+    needs_weight: bool,
+) -> Gradients:
+    # z = W x, saved or computed again; dz from the gradient of y; dx = dz W, dW = dz' x
+    z = x @ weight.mT if product is None else product
+    grads = grad, grad_mean, grad_variance, grad_product
+    dz, d_gamma, d_beta, valid = product_gradient(*grads, z, bias, gamma, beta, mean, variance, True, eps)
+    d_x = dz @ weight if needs_x else x.new_empty(0, x.shape[1])
+    d_weight = mask_channels(dz.mT @ x, valid) if needs_weight else x.new_empty(0, x.shape[1])
+    return d_x, d_weight, d_gamma, d_beta
+
+
+def _backward_fake(x: Tensor, weight: Tensor, needs_x: bool, needs_weight: bool) -> Gradients:
+    rows, features = x.shape[0] if needs_x else 0, weight.shape[0]
+    d_weight = x.new_empty(features if needs_weight else 0, x.shape[1])
+    return x.new_empty(rows, x.shape[1]), d_weight, x.new_empty(features), x.new_empty(features)
+
+
+def _second_backward(
+    *grads: Tensor,
+    grad: Tensor | None,
+    grad_mean: Tensor | None,
+    grad_variance: Tensor | None,
+    grad_product: Tensor | None,
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    gamma: Tensor | None,
+    beta: Tensor | None,
+    mean: Tensor,
+    variance: Tensor,
+    product: Tensor | None,
+    eps: float,
+    needs_x: bool,
+    needs_weight: bool,
+) -> tuple[Tensor | None, ...]:
+    outputs, parameters = (grad, grad_mean, grad_variance, grad_product), (bias, gamma, beta)
+    tensors = *outputs, x, weight, *parameters, mean, variance, product
+    settings: dict[str, Any] = {"eps": eps, "needs_x": needs_x, "needs_weight": needs_weight}
+    return second_backward(lambda *x: _backward_reference(*x, **settings), grads, tensors)
 
 
 def _oracle(
@@ -172,12 +236,40 @@ def _cases() -> Cases:
     )
 
 
+def _backward_cases() -> Cases:
+    generator = torch.Generator().manual_seed(1)
+    shapes = ((9, 6), (6,), (6,), (9, 4), (6, 4), (6,), (6,), (6,))
+    tensors = [torch.randn(shape, dtype=torch.double, generator=generator) for shape in shapes]
+
+    def function(*tensors: Tensor) -> tuple[Tensor, ...]:
+        return in_float32(gradients, *tensors)
+
+    def gradients(grad: Tensor, grad_mean: Tensor, grad_variance: Tensor, *tensors: Tensor) -> tuple[Tensor, ...]:
+        _, mean, variance, product = operator(*tensors, 1e-5, True)
+        results: tuple[Tensor, ...] = backward_operator(
+            grad, grad_mean, grad_variance, None, *tensors, mean, variance, product, 1e-5, True, True
+        )
+        return results
+
+    return Cases(function=function, samples=(Sample(*tensors),))
+
+
+backward_operator = Op(
+    "commodity::linear_bn_relu_backward",
+    reference=_backward_reference,
+    fake=_backward_fake,
+    backward=_second_backward,
+    mask_nan_grad=False,
+    cases=_backward_cases,
+    time=None,
+    vmap="loop",
+)
 operator = Op(
     "commodity::linear_bn_relu",
     reference=_reference,
     fake=_fake,
     backward=_backward,
-    mask_nan_grad=False,  # batch_norm_backward masks NaN features
+    mask_nan_grad=False,  # linear_bn_relu_backward masks NaN features
     materialize_grads=False,
     cases=_cases,
     causal=False,

@@ -1,6 +1,6 @@
 // The memory formats of a product (B, C, ...): contiguous, or channels_last for (B, C, H, W).
 #pragma once
-#include "native.h"
+#include "aten.h"
 
 namespace commodity {
 
@@ -18,7 +18,7 @@ inline bool is_channels_last(const Tensor& x) {
 
 // x in the memory format of `product`.
 inline Tensor as_product(const Tensor& x, const Tensor& product) {
-  return is_channels_last(product) ? channels_from_end(contiguous(channels_to_end(x))) : contiguous(x);
+  return is_channels_last(product) ? channels_from_end(as_contiguous(channels_to_end(x))) : as_contiguous(x);
 }
 
 inline Tensor new_product(const Tensor& product) {

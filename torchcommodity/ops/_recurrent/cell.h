@@ -1,6 +1,5 @@
 // One step of a cell of cells.h, forward and backward, on the CPU and on a GPU: products by BLAS, and the gates.
 #pragma once
-#include "aten.h"
 #include "checks.h"
 #include "units.h"
 
@@ -113,8 +112,9 @@ class CellBackward {
         hidden_(c_.size(-1)),
         has_missing_(may_have_missing(missing_)) {
     check_cell_backward<Cell>(name, grad_h, grad_c, grad_gates, gates_, missing_, c_);
-    STD_TORCH_CHECK(input.dim() == c_.dim() && h.sizes().equals(c_.sizes()) && input.scalar_type() == c_.scalar_type() &&
-                        h.scalar_type() == c_.scalar_type() && input.numel() == samples_ * input.size(-1),
+    STD_TORCH_CHECK(input.dim() == c_.dim() && h.sizes().equals(c_.sizes()) &&
+                        input.scalar_type() == c_.scalar_type() && h.scalar_type() == c_.scalar_type() &&
+                        input.numel() == samples_ * input.size(-1),
                     name, ": input must be (..., F) and h (..., H), as c");
     const Tensor grad_c_value = grad_c ? as_contiguous(*grad_c) : new_zeros(c_, c_.sizes());
     const Tensor c = as_contiguous(c_), gates = as_contiguous(gates_);
@@ -188,9 +188,9 @@ class CellBackward {
     const int64_t features = input_.size(-1);
     const Tensor present = new_empty(input_, input_.sizes());
     dispatch(name_, input_, [&]<typename scalar_t>() {
-      for_each_unit(missing_, features,
-                    CopyPresent<scalar_t>{input_.const_data_ptr<scalar_t>(), present.mutable_data_ptr<scalar_t>(),
-                                          features});
+      for_each_unit(
+          missing_, features,
+          CopyPresent<scalar_t>{input_.const_data_ptr<scalar_t>(), present.mutable_data_ptr<scalar_t>(), features});
     });
     write_d_weight(present, d);
   }
@@ -201,9 +201,9 @@ class CellBackward {
 
   void add_to_samples(const Tensor& values, const Tensor& to, int64_t width, bool missing) const {
     dispatch(name_, to, [&]<typename scalar_t>() {
-      for_each_unit(missing_, width,
-                    AddToSamples<scalar_t>{values.const_data_ptr<scalar_t>(), to.mutable_data_ptr<scalar_t>(), width,
-                                           missing});
+      for_each_unit(
+          missing_, width,
+          AddToSamples<scalar_t>{values.const_data_ptr<scalar_t>(), to.mutable_data_ptr<scalar_t>(), width, missing});
     });
   }
 };

@@ -1,11 +1,8 @@
 """One step of a recurrent cell, given its arithmetic: what `lstm_cell` and `lltm_cell` share."""
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
-from torchcommodity.ops._recurrent import sequence
 from torchcommodity.ops._recurrent.sequence import CellStep, CellStepBackward
 
 CellOutputs = tuple[Tensor, Tensor, Tensor, Tensor]  # h', c', and for the backward pass the gates and missing samples

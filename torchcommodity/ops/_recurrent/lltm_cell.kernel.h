@@ -36,6 +36,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> lltm_cell_backward(
 COMMODITY_KERNEL(lltm_cell,
                  "(Tensor input, Tensor h, Tensor c, Tensor weight, Tensor? bias=None) -> "
                  "(Tensor, Tensor, Tensor, Tensor)")
-COMMODITY_KERNEL(lltm_cell_backward,
-                 "(Tensor? grad_h, Tensor? grad_c, Tensor? grad_gates, Tensor input, Tensor h, Tensor c, Tensor weight, "
-                 "Tensor gates, Tensor missing, bool[] needs) -> (Tensor, Tensor, Tensor, Tensor, Tensor)")
+COMMODITY_KERNEL(
+    lltm_cell_backward,
+    "(Tensor? grad_h, Tensor? grad_c, Tensor? grad_gates, Tensor input, Tensor h, Tensor c, Tensor weight, "
+    "Tensor gates, Tensor missing, bool[] needs) -> (Tensor, Tensor, Tensor, Tensor, Tensor)")

@@ -1,5 +1,7 @@
 """One step of LLTM: matrix products by BLAS and the cell, as one operator."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -131,7 +133,8 @@ def _second_backward(
     needs: list[bool],
 ) -> tuple[Tensor | None, ...]:
     tensors = grad_h, grad_c, grad_gates, input, h, c, weight, gates
-    return *sequence.differentiate(lambda *x: _backward_reference(*x, missing, needs), tensors, grads), None
+    settings: dict[str, Any] = {"missing": missing, "needs": needs}
+    return *sequence.differentiate(lambda *x: _backward_reference(*x, **settings), tensors, grads), None
 
 
 def _oracle(input: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor | None = None) -> CellState:

@@ -17,9 +17,11 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor> lstm_cell_backward(
   STD_TORCH_CHECK(needs.size() == 7, "lstm_cell_backward: needs must be 7 values");
   check_layer<Lstm>("lstm_cell_backward", input, h, c, weight_ih, weight_hh, std::nullopt, false);
   const CellBackward<Lstm> step("lstm_cell_backward", grad_h, grad_c, grad_gates, input, h, c, gates, missing);
-  return {needs[0] ? step.d_input(weight_ih) : step.none(), needs[1] ? step.d_h(weight_hh) : step.none(),
+  return {needs[0] ? step.d_input(weight_ih) : step.none(),
+          needs[1] ? step.d_h(weight_hh) : step.none(),
           step.d_c,
-          needs[3] ? step.d_weight_ih() : step.none(),      needs[4] ? step.d_weight_hh() : step.none(),
+          needs[3] ? step.d_weight_ih() : step.none(),
+          needs[4] ? step.d_weight_hh() : step.none(),
           needs[5] || needs[6] ? step.d_bias() : step.none()};
 }
 

@@ -1,5 +1,7 @@
 """One step of torch.nn.LSTMCell: matrix products by BLAS and the cell, as one operator."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -163,7 +165,8 @@ def _second_backward(
     needs: list[bool],
 ) -> tuple[Tensor | None, ...]:
     tensors = grad_h, grad_c, grad_gates, input, h, c, weight_ih, weight_hh, gates
-    return *sequence.differentiate(lambda *x: _backward_reference(*x, missing, needs), tensors, grads), None
+    settings: dict[str, Any] = {"missing": missing, "needs": needs}
+    return *sequence.differentiate(lambda *x: _backward_reference(*x, **settings), tensors, grads), None
 
 
 def _oracle(

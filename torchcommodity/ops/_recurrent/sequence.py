@@ -328,9 +328,7 @@ def differentiate(
         pairs = [(y, grad) for y, grad in zip(outputs, grads, strict=True) if y.requires_grad]
         present = [probe for probe in probes if probe is not None]
         outputs, cotangents = zip(*pairs)
-        gradients = iter(
-            torch.autograd.grad(outputs, present, cotangents, create_graph=True, materialize_grads=True)
-        )
+        gradients = iter(torch.autograd.grad(outputs, present, cotangents, create_graph=True, materialize_grads=True))
     return tuple(None if probe is None else next(gradients) for probe in probes)
 
 

@@ -2,13 +2,11 @@
 #pragma once
 #include <type_traits>
 
+#include "aten.h"
 #include "kernel.h"
 #include "simd.h"
 
 namespace commodity {
-
-// Without a call of the dispatcher where there is nothing to do.
-inline Tensor as_contiguous(const Tensor& x) { return x.is_contiguous() ? x : contiguous(x); }
 
 inline Tensor empty_mask(const Tensor& input) {
   const std::vector<int64_t> sizes(input.sizes().begin(), input.sizes().end() - 1);

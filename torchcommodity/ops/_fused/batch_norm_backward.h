@@ -1,9 +1,10 @@
 // Gradient of batch normalization (optionally with ReLU) with batch statistics. Recomputes the normalized values from
 // the product; parts and sums as in batch_norm.h.
+#pragma once
 #include "batch_norm.h"
+#include "batch_norm_gradients.h"
 
-using namespace commodity;
-
+namespace commodity {
 namespace {
 
 // Sums over a channel of g, the gradient of the input of the ReLU, and of g (x - mean).
@@ -57,18 +58,8 @@ COMMODITY_SIMD void gradient_part(const ProductShape& p, const ChannelAffine<sca
   });
 }
 
-struct Inputs {
-  Tensor grad, product, mean, variance;
-  std::optional<Tensor> grad_mean, grad_variance, gamma, beta;
-  double eps;
-};
-
-struct GradientTensors {
-  Tensor product, gamma, beta, valid;
-};
-
 template <bool relu, typename scalar_t>
-void gradient(const Inputs& in, GradientTensors& out, const scalar_t* x, scalar_t* d) {
+void gradient(const GradientInputs& in, ProductGradients& out, const scalar_t* x, scalar_t* d) {
   const ProductShape p(in.product);
   const scalar_t *g = in.grad.const_data_ptr<scalar_t>(), *grad_mean = optional_ptr<scalar_t>(in.grad_mean),
                  *grad_variance = optional_ptr<scalar_t>(in.grad_variance), *gamma = optional_ptr<scalar_t>(in.gamma);
@@ -99,30 +90,17 @@ void gradient(const Inputs& in, GradientTensors& out, const scalar_t* x, scalar_
       [&](int64_t, int64_t first, int64_t last) { gradient_part<relu>(p, affine, linear, x, g, d, first, last); });
 }
 
-std::tuple<Tensor, Tensor, Tensor, Tensor> batch_norm_backward(
-    const Tensor& grad, const std::optional<Tensor>& grad_mean, const std::optional<Tensor>& grad_variance,
-    const Tensor& product, const Tensor& mean, const Tensor& variance, const std::optional<Tensor>& gamma,
-    const std::optional<Tensor>& beta, bool relu, double eps) {
-  check_same("batch_norm_backward", grad, product);
-  for (const auto* x : {&grad_mean, &grad_variance, &gamma, &beta}) check_channels("parameters", *x, product);
-  check_channels("moments", mean, product), check_channels("moments", variance, product);
-  const Inputs in{as_product(grad, product),  as_product(product, product),   contiguous(mean),
-                  contiguous(variance),       optional_contiguous(grad_mean), optional_contiguous(grad_variance),
-                  optional_contiguous(gamma), optional_contiguous(beta),      eps};
-  const int64_t channels = product.size(1);
-  GradientTensors out{new_product(product), new_empty(product, {channels}), new_empty(product, {channels}),
-                      new_empty(product, {channels}, torch::headeronly::ScalarType::Bool)};
-  THO_DISPATCH_V2(product.scalar_type(), "batch_norm_backward", AT_WRAP([&] {
-                    const scalar_t* x = in.product.const_data_ptr<scalar_t>();
-                    scalar_t* d = out.product.mutable_data_ptr<scalar_t>();
-                    relu ? gradient<true>(in, out, x, d) : gradient<false>(in, out, x, d);
-                  }),
-                  AT_EXPAND(AT_FLOATING_TYPES));
-  return {out.product, out.gamma, out.beta, out.valid};
+// Writes the gradient of the product to `d`, which may be the product.
+template <bool relu>
+ProductGradients product_gradients(const GradientInputs& in, const Tensor& d) {
+  const int64_t channels = in.product.size(1);
+  ProductGradients out{d, new_empty(d, {channels}), new_empty(d, {channels}),
+                       new_empty(d, {channels}, torch::headeronly::ScalarType::Bool)};
+  dispatch("batch normalization", d, [&]<typename scalar_t>() {
+    gradient<relu>(in, out, in.product.const_data_ptr<scalar_t>(), d.mutable_data_ptr<scalar_t>());
+  });
+  return out;
 }
 
 }  // namespace
-
-COMMODITY_OPERATOR(batch_norm_backward,
-                   "(Tensor grad, Tensor? grad_mean, Tensor? grad_variance, Tensor product, Tensor mean, Tensor "
-                   "variance, Tensor? gamma, Tensor? beta, bool relu, float eps) -> (Tensor, Tensor, Tensor, Tensor)")
+}  // namespace commodity

@@ -1,9 +1,10 @@
 // Gradient of batch normalization (optionally with ReLU) with batch statistics. Recomputes the normalized values from
 // the product; sums as in batch_norm_device.h.
+#pragma once
 #include "batch_norm_device.h"
+#include "batch_norm_gradients.h"
 
-using namespace commodity;
-
+namespace commodity {
 namespace {
 
 // The channels, from the statistics of the forward pass.
@@ -72,56 +73,37 @@ struct ProductGradient {
   COMMODITY_INLINE void operator()(int64_t index) const {
     const int64_t c = shape.channel(index);
     const Channel& channel = terms.channels[c];
-    const double deviation = read(terms.x + index) - channel.mean, g = terms.gradient(index, c, deviation);
+    const double deviation = terms.x[index] - channel.mean, g = terms.gradient(index, c, deviation);
     const double value = channel.scale * g + linear[c].level + linear[c].slope * deviation;
     d[index] = static_cast<scalar_t>(channel.valid() ? value : 0);  // NaN channels have zero gradients
   }
 };
 
-using Gradients = std::tuple<Tensor, Tensor, Tensor, Tensor>;
-
+// Writes the gradient of the product to `d`, which may be the product.
 template <bool relu>
-Gradients gradients(const Tensor& grad, const std::optional<Tensor>& grad_mean,
-                    const std::optional<Tensor>& grad_variance, const Tensor& product, const Tensor& mean,
-                    const Tensor& variance, const std::optional<Tensor>& gamma, const std::optional<Tensor>& beta,
-                    double eps) {
-  const ChannelShape shape(product);
-  Tensor d = new_product(product), d_gamma = new_empty(product, {shape.channels});
-  Tensor d_beta = new_empty(product, {shape.channels});
-  Tensor valid = new_empty(product, {shape.channels}, torch::headeronly::ScalarType::Bool);
-  const Tensor linear = scratch(product, 2 * shape.channels), channel_memory = scratch(product, 4 * shape.channels);
-  dispatch("batch_norm_backward", product, [&]<typename scalar_t>() {
+ProductGradients product_gradients(const GradientInputs& in, const Tensor& d) {
+  const ChannelShape shape(in.product);
+  const Tensor d_gamma = new_empty(d, {shape.channels}), d_beta = new_empty(d, {shape.channels});
+  const Tensor valid = new_empty(d, {shape.channels}, torch::headeronly::ScalarType::Bool);
+  const Tensor linear = scratch(d, 2 * shape.channels), channel_memory = scratch(d, 4 * shape.channels);
+  dispatch("batch normalization", d, [&]<typename scalar_t>() {
     const Channel* channels = data_ptr<Channel>(channel_memory);
-    launch(product, shape.channels,
-           LoadChannels<scalar_t>{mean.const_data_ptr<scalar_t>(), variance.const_data_ptr<scalar_t>(),
-                                  optional_ptr<scalar_t>(gamma), optional_ptr<scalar_t>(beta), eps,
+    launch(d, shape.channels,
+           LoadChannels<scalar_t>{in.mean.const_data_ptr<scalar_t>(), in.variance.const_data_ptr<scalar_t>(),
+                                  optional_ptr<scalar_t>(in.gamma), optional_ptr<scalar_t>(in.beta), in.eps,
                                   data_ptr<Channel>(channel_memory)});
-    const GradientTerms<scalar_t, relu> terms{channels, product.const_data_ptr<scalar_t>(),
-                                              grad.const_data_ptr<scalar_t>()};
-    reduce_channels<2>(product, shape, terms,
-                       FinishGradients<scalar_t>{shape, channels, optional_ptr<scalar_t>(grad_mean),
-                                                 optional_ptr<scalar_t>(grad_variance), eps, data_ptr<Linear>(linear),
-                                                 d_gamma.mutable_data_ptr<scalar_t>(),
+    const GradientTerms<scalar_t, relu> terms{channels, in.product.const_data_ptr<scalar_t>(),
+                                              in.grad.const_data_ptr<scalar_t>()};
+    reduce_channels<2>(d, shape, terms,
+                       FinishGradients<scalar_t>{shape, channels, optional_ptr<scalar_t>(in.grad_mean),
+                                                 optional_ptr<scalar_t>(in.grad_variance), in.eps,
+                                                 data_ptr<Linear>(linear), d_gamma.mutable_data_ptr<scalar_t>(),
                                                  d_beta.mutable_data_ptr<scalar_t>(), data_ptr<bool>(valid)});
-    launch(product, shape.size(),
+    launch(d, shape.size(),
            ProductGradient<scalar_t, relu>{shape, terms, data_ptr<Linear>(linear), d.mutable_data_ptr<scalar_t>()});
   });
   return {d, d_gamma, d_beta, valid};
 }
 
-Gradients batch_norm_backward(const Tensor& grad, const std::optional<Tensor>& grad_mean,
-                              const std::optional<Tensor>& grad_variance, const Tensor& product, const Tensor& mean,
-                              const Tensor& variance, const std::optional<Tensor>& gamma,
-                              const std::optional<Tensor>& beta, bool relu, double eps) {
-  check_same("batch_norm_backward", grad, product);
-  for (const auto* x : {&grad_mean, &grad_variance, &gamma, &beta}) check_channels("parameters", *x, product);
-  check_channels("moments", mean, product), check_channels("moments", variance, product);
-  return (relu ? gradients<true> : gradients<false>)(as_product(grad, product), optional_contiguous(grad_mean),
-                                                     optional_contiguous(grad_variance), as_product(product, product),
-                                                     contiguous(mean), contiguous(variance), optional_contiguous(gamma),
-                                                     optional_contiguous(beta), eps);
-}
-
 }  // namespace
-
-COMMODITY_CUDA(batch_norm_backward)
+}  // namespace commodity
