@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 from typing import Any, NoReturn
 
 import torch
@@ -80,8 +81,17 @@ class Gradients:
         }
 
     @cached_property
-    def saved_arguments(self) -> list[int]:
-        """Indices of the arguments that a formula needs."""
+    def saved_tensors(self) -> list[int]:
+        """Indices of the Tensor arguments that a formula needs."""
+        return [i for i in self._saved if self.is_tensor[i]]
+
+    @cached_property
+    def saved_settings(self) -> list[int]:
+        """Indices of the other arguments that a formula needs."""
+        return [i for i in self._saved if not self.is_tensor[i]]
+
+    @cached_property
+    def _saved(self) -> list[int]:
         required = {name for names in self.required.values() for name in names}
         return [i for i, name in enumerate(self.argument_names) if name in required]
 
@@ -92,11 +102,10 @@ class Gradients:
         indices = range(len(self.mutated) + len(self.overload._schema.returns))
         return [i for i in indices if self.mask_nan_grad or "output" in names or f"output{i}" in names]
 
-    def needs_input_grad(self, ctx: Any) -> dict[str, Any]:
-        if "needs_input_grad" not in self.required[self.backward]:
-            return {}
-        needs = zip(ctx.needs_input_grad[1:], self.is_tensor)
-        return {"needs_input_grad": tuple(need for need, is_tensor in needs if is_tensor)}
+    @cached_property
+    def asks_for_needs(self) -> bool:
+        """Whether `backward` asks which gradients are needed."""
+        return "needs_input_grad" in self.required[self.backward]
 
     def call(self, formula: Formula, values: Iterable[Any], saved: dict[str, Any]) -> tuple[Any, ...]:
         return as_tuple(formula(*values, **{name: saved[name] for name in self.required[formula]}))
@@ -138,11 +147,8 @@ def autograd_kernel(gradients: Gradients) -> Callable[..., Any]:
                     args = private.fill_defaults(overload._schema, args, {})[0]
                 if not gradients.mutated:
                     return node.apply(keyset, *args)
-                named = [i for i in gradients.mutated if i in gradients.saved_arguments]  # they need the old values
+                named = [i for i in gradients.mutated if i in gradients.saved_tensors]  # they need the old values
                 return write_back(gradients.mutated, args, node.apply(keyset, *clone_arguments(named, args)))
-        if keyset is None:
-            with private.below_autograd():
-                return overload._op(*args)  # without the microsecond that calls of `overload` add
         return _call_below(overload, keyset, args)
 
     return kernel
@@ -198,7 +204,7 @@ def _is_differentiable(y: Tensor) -> bool:
 def _call_below(overload: torch._ops.OpOverload, keyset: Any, args: tuple[Any, ...]) -> Any:
     with private.below_autograd():
         if keyset is None:
-            return overload(*args)
+            return overload._op(*args)  # without the microsecond that calls of `overload` add
         return overload.redispatch(keyset & private.after_autograd, *args)
 
 
@@ -213,19 +219,20 @@ def _call_functional(gradients: Gradients, keyset: object, args: tuple[Any, ...]
 
 
 def _unpack(
-    ctx: Any, saved: Iterable[Tensor], output_indices: list[int], mask_outputs: bool, mask_tangents: bool = False
+    gradients: Gradients, ctx: Any, saved: Sequence[Any], output_indices: Sequence[int], mask_tangents: bool = False
 ) -> tuple[dict[str, Any], Masks]:
     """Saved values by name, and the NaN mask of each saved output, None if it is an integer or no mask is needed.
 
-    With `mask_outputs`, NaN in outputs becomes zero: 0 * NaN would bring a warm-up row back into the gradient.
+    With `mask_nan_grad`, NaN in outputs becomes zero: 0 * NaN would bring a warm-up row back into the gradient.
     """
-    tensors = list(saved)
-    outputs = [tensors.pop() for _ in output_indices][::-1]
-    masked = mask_outputs or mask_tangents
-    masks = [y.isnan() if _is_differentiable(y) and masked else None for y in outputs]
-    clean = [y if mask is None or not mask_outputs else y.masked_fill(mask, 0) for y, mask in zip(outputs, masks)]
-    remaining = iter(tensors)
-    values = {name: next(remaining) if value is Tensor else value for name, value in ctx.saved.items()}
+    names, count = gradients.argument_names, len(gradients.saved_tensors)
+    values = {names[i]: x for i, x in zip(gradients.saved_tensors, saved)} | ctx.settings
+    outputs = clean = [*saved[count:]]
+    masks: Masks = [None] * len(outputs)
+    if gradients.mask_nan_grad or mask_tangents:
+        masks = [y.isnan() if _is_differentiable(y) else None for y in outputs]
+    if gradients.mask_nan_grad:
+        clean = [y if mask is None else y.masked_fill(mask, 0) for y, mask in zip(outputs, masks)]
     values |= {f"output{i}": y for i, y in zip(output_indices, clean)}
     if len(output_indices) == ctx.num_outputs:
         values["output"] = from_results(clean)
@@ -244,7 +251,7 @@ def _make_node(gradients: Gradients) -> Any:
 
         @staticmethod
         def forward(ctx: Any, keyset: object, *args: object) -> Any:
-            if private.transforms_active():  # outer levels of torch.func differentiate the call below
+            if nested := private.transforms_active():  # outer levels of torch.func differentiate the call below
                 with torch.enable_grad(), private.tangents_enabled(True):
                     result = _call_functional(gradients, keyset, args)
             else:  # PyTorch has disabled both
@@ -255,19 +262,20 @@ def _make_node(gradients: Gradients) -> Any:
             if not gradients.materialize_grads:
                 ctx.set_materialize_grads(False)
             ctx.num_outputs = len(outputs)
-            arguments = {gradients.argument_names[i]: args[i] for i in gradients.saved_arguments}
-            ctx.saved = {name: Tensor if isinstance(value, Tensor) else value for name, value in arguments.items()}
-            tensors = [value for value in arguments.values() if isinstance(value, Tensor)]
+            ctx.settings = {gradients.argument_names[i]: args[i] for i in gradients.saved_settings}
+            tensors: list[Any] = [args[i] for i in gradients.saved_tensors]
             ctx.save_for_backward(*tensors, *[outputs[i] for i in gradients.saved_outputs])
-            ctx.save_for_forward(*tensors, *outputs)  # freed at the end of this call
+            if nested or private.forward_mode_active():
+                ctx.save_for_forward(*tensors, *outputs)  # freed at the end of this call
             return result
 
         @staticmethod
         def backward(ctx: Any, *grads: Any) -> Any:
-            saved, masks = _unpack(ctx, ctx.saved_tensors, gradients.saved_outputs, gradients.mask_nan_grad)
+            saved, masks = _unpack(gradients, ctx, ctx.saved_tensors, gradients.saved_outputs)
             if gradients.mask_nan_grad:
                 grads = tuple(_mask(grads, masks))
-            saved |= gradients.needs_input_grad(ctx)
+            if gradients.asks_for_needs:
+                saved["needs_input_grad"] = tuple(compress(ctx.needs_input_grad[1:], gradients.is_tensor))
             values: Iterable[Any] = gradients.call(gradients.backward, grads, saved)
             if gradients.once_differentiable and torch.is_grad_enabled():
                 values = _refuse_derivative(gradients.overload._opname, [*values], (*grads, *ctx.saved_tensors))
@@ -281,9 +289,10 @@ def _make_node(gradients: Gradients) -> Any:
             tensor_tangents = [t for t, is_tensor in zip(tangents, gradients.is_tensor) if is_tensor]
             with private.tangents_enabled(True):  # PyTorch disables them here; outer levels need them
                 # Unpacking one level keeps jacfwd(jacfwd) right: saved tensors are dual in this level too.
-                primals = [private.forward_ad.unpack_dual(x, level=0).primal for x in ctx.saved_tensors]
+                unpack = private.forward_ad.unpack_dual
+                primals = [None if x is None else unpack(x, level=0).primal for x in ctx.saved_tensors]
                 indices = [*range(ctx.num_outputs)]
-                saved, masks = _unpack(ctx, primals, indices, gradients.mask_nan_grad, mask_tangents=True)
+                saved, masks = _unpack(gradients, ctx, primals, indices, mask_tangents=True)
                 if gradients.jvp:
                     output_tangents: Iterable[Any] = gradients.call(gradients.jvp, tensor_tangents, saved)
                 else:
