@@ -3,6 +3,7 @@
 #include "memory_format.h"
 
 namespace commodity {
+namespace {
 
 // Contiguous, and in the memory format of the product.
 struct GradientInputs {
@@ -15,4 +16,5 @@ struct ProductGradients {
   Tensor product, gamma, beta, valid;
 };
 
+}  // namespace
 }  // namespace commodity

@@ -4,6 +4,7 @@
 #include "memory_format.h"
 
 namespace commodity {
+namespace {  // each kernel file compiles its own
 
 using Sizes = std::vector<int64_t>;
 
@@ -67,4 +68,5 @@ struct Convolution {
   }
 };
 
+}  // namespace
 }  // namespace commodity

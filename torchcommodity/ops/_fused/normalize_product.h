@@ -45,7 +45,7 @@ struct MaskChannels {
   scalar_t* d_weight;
   int64_t row;
 
-  int64_t memory() const { return 0; }
+  COMMODITY_INLINE int64_t memory() const { return 0; }
   int64_t work() const { return 1; }
   COMMODITY_INLINE void operator()(int64_t c, double*) const {
     if (!valid[c])

@@ -1,7 +1,7 @@
 // One step of a cell of cells.h, forward and backward, on the CPU and on a GPU: products by BLAS, and the gates.
 #pragma once
 #include "checks.h"
-#include "units.h"
+#include "small_products.h"
 
 namespace commodity {
 inline namespace COMMODITY_DEVICE {
@@ -81,8 +81,8 @@ CellOutputs run_cell(const char* name, const Tensor& input_, const Tensor& h_, c
   check_layer<Cell>(name, input_, h_, c_, weight_ih, weight_hh, bias_ih, false);
   check_layer<Cell>(name, input_, h_, c_, weight_ih, weight_hh, bias_hh, false);
   const Tensor input = as_contiguous(input_), h = as_contiguous(h_), c = as_contiguous(c_);
-  const Tensor gates = call_aten("aten::linear", input, weight_ih, bias_ih);
-  const Tensor recurrent = call_aten("aten::linear", h, weight_hh, bias_hh);
+  const Tensor gates = project(input, weight_ih, bias_ih);
+  const Tensor recurrent = project(h, weight_hh, bias_hh);
   const int64_t hidden = h.size(-1);
   Tensor h_next = new_empty(h, h.sizes()), c_next = new_empty(h, h.sizes()), missing = find_missing(input);
   dispatch(name, h, [&]<typename scalar_t>() {
@@ -176,7 +176,7 @@ class CellBackward {
 
   Tensor state_gradient(const Tensor& like, const Tensor& weight) const {
     const Tensor d = new_empty(like, like.sizes());
-    multiply(rows(d_gates_), weight, rows(d));
+    multiply_few(rows(d_gates_), weight, rows(d));
     return d;
   }
 
@@ -196,7 +196,7 @@ class CellBackward {
   }
 
   void write_d_weight(const Tensor& x, const Tensor& d) const {
-    multiply(as_matrix(d_gates_, width(), samples_, 1, width()), rows(x), d);
+    multiply_few(as_matrix(d_gates_, width(), samples_, 1, width()), rows(x), d);
   }
 
   void add_to_samples(const Tensor& values, const Tensor& to, int64_t width, bool missing) const {

@@ -59,7 +59,7 @@ def _run(input: Tensor, h0: Tensor, c0: Tensor, weight: Tensor, bias: Tensor | N
         raise_invalid("lltm", "input must be (..., T, F) and h0 (..., H)", input=input, h0=h0)
     shape, hidden = input.shape, h0.shape[-1]
     state = (*shape[:-2], hidden)
-    sequence.check_tensors(
+    mixed = sequence.check_tensors(
         "lltm",
         ("input", input, shape),
         ("h0", h0, state),
@@ -67,7 +67,7 @@ def _run(input: Tensor, h0: Tensor, c0: Tensor, weight: Tensor, bias: Tensor | N
         ("weight", weight, (3 * hidden, hidden + shape[-1])),
         ("bias", bias, (3 * hidden,)),
     )
-    return sequence.run_layer(operator, input, h0, c0, weight[:, hidden:], weight[:, :hidden], bias)
+    return sequence.run_layer(operator, mixed, input, h0, c0, weight[:, hidden:], weight[:, :hidden], bias)
 
 
 def step(z: Tensor, c: Tensor) -> CellState:

@@ -60,7 +60,7 @@ def _run(input: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor | Non
         raise_invalid("lltm_cell", "input must be (..., F) and h (..., H)", input=input, h=h)
     shape, hidden = input.shape, h.shape[-1]
     state = (*shape[:-1], hidden)
-    sequence.check_tensors(
+    mixed = sequence.check_tensors(
         "lltm_cell",
         ("input", input, shape),
         ("h", h, state),
@@ -68,7 +68,7 @@ def _run(input: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor | Non
         ("weight", weight, (3 * hidden, hidden + shape[-1])),
         ("bias", bias, (3 * hidden,)),
     )
-    return sequence.run_layer(operator, input, h, c, weight, bias)
+    return sequence.run_layer(operator, mixed, input, h, c, weight, bias)
 
 
 def _reference(input: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor | None = None) -> CellOutputs:

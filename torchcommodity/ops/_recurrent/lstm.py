@@ -69,7 +69,7 @@ def _run(
         raise_invalid("lstm", "input must be (..., T, F) and weight_hh (4 H, H)", input=input, weight_hh=weight_hh)
     shape, hidden = input.shape, weight_hh.shape[-1]
     state, gates = (*shape[:-2], hidden), 4 * hidden
-    sequence.check_tensors(
+    mixed = sequence.check_tensors(
         "lstm",
         ("input", input, shape),
         ("h0", h0, state),
@@ -80,7 +80,7 @@ def _run(
         ("bias_hh", bias_hh, (gates,)),
     )
     bias = bias_ih if bias_hh is None else bias_hh if bias_ih is None else bias_ih + bias_hh
-    return sequence.run_layer(operator, input, h0, c0, weight_ih, weight_hh, bias)
+    return sequence.run_layer(operator, mixed, input, h0, c0, weight_ih, weight_hh, bias)
 
 
 def step(z: Tensor, c: Tensor) -> CellState:

@@ -70,7 +70,7 @@ def _run(
         raise_invalid("lstm_cell", "input must be (..., F) and h (..., H)", input=input, h=h)
     shape, hidden = input.shape, h.shape[-1]
     state, gates = (*shape[:-1], hidden), 4 * hidden
-    sequence.check_tensors(
+    mixed = sequence.check_tensors(
         "lstm_cell",
         ("input", input, shape),
         ("h", h, state),
@@ -80,7 +80,7 @@ def _run(
         ("bias_ih", bias_ih, (gates,)),
         ("bias_hh", bias_hh, (gates,)),
     )
-    return sequence.run_layer(operator, input, h, c, weight_ih, weight_hh, bias_ih, bias_hh)
+    return sequence.run_layer(operator, mixed, input, h, c, weight_ih, weight_hh, bias_ih, bias_hh)
 
 
 def _reference(

@@ -23,17 +23,27 @@ def check_state(operator: str, input: Any, hx: Any) -> CellState:
     """h and c of the argument hx; an error if the input is no Tensor, or hx no pair of them."""
     if not isinstance(input, Tensor):
         raise_invalid(operator, "input must be a Tensor", TypeError, input=type(input).__name__)
-    if not (isinstance(hx, (tuple, list)) and len(hx) == 2 and all(isinstance(x, Tensor) for x in hx)):
+    if not (isinstance(hx, (tuple, list)) and len(hx) == 2 and isinstance(hx[0], Tensor) and isinstance(hx[1], Tensor)):
         raise_invalid(operator, "hx must be a pair of Tensors, (h, c)", TypeError, hx=hx)
     h, c = hx
     return h, c
 
 
-def check_tensors(operator: str, *arguments: Argument) -> None:
-    """Check dtypes, shapes and devices. Under autocast the dtypes may differ."""
+def check_tensors(operator: str, *arguments: Argument) -> bool:
+    """Check dtypes, shapes and devices; return whether autocast is enabled, under which the dtypes may differ."""
     first = arguments[0][1]
     assert first is not None
     dtype, device, mixed = first.dtype, first.device, _autocast(first)
+    valid = dtype.is_floating_point
+    for _, x, shape in arguments:
+        if x is not None:  # this takes a microsecond for each tensor, which a step of a cell notices
+            valid = valid and isinstance(x, Tensor) and x.dtype is dtype and x.shape == shape and x.device == device
+    if not valid:
+        _check_each(operator, dtype, device, mixed, *arguments)
+    return mixed
+
+
+def _check_each(operator: str, dtype: torch.dtype, device: torch.device, mixed: bool, *arguments: Argument) -> None:
     for name, x, shape in arguments:
         if x is None:
             continue
@@ -49,15 +59,15 @@ def check_tensors(operator: str, *arguments: Argument) -> None:
             raise_invalid(operator, "all tensors must have one dtype and one device", TypeError, **kinds)
 
 
-def run_layer(operator: Op, *tensors: Tensor | None) -> CellState:
-    """The first two outputs, without autocast: it would compute products in half precision."""
+def run_layer(operator: Op, mixed: bool, *tensors: Tensor | None) -> CellState:
+    """The first two outputs; under autocast, `mixed`, without it: it would compute products in half precision."""
+    if not mixed:
+        h, c, *_ = operator(*tensors)
+        return h, c
     first = tensors[0]
     assert first is not None
-    if _autocast(first):
-        with torch.autocast(first.device.type, enabled=False):
-            h, c, *_ = operator(*[None if x is None else x.float() for x in tensors])
-    else:
-        h, c, *_ = operator(*tensors)
+    with torch.autocast(first.device.type, enabled=False):
+        h, c, *_ = operator(*[None if x is None else x.float() for x in tensors])
     return h, c
 
 
