@@ -289,8 +289,9 @@ def _make_node(gradients: Gradients) -> Any:
             tensor_tangents = [t for t, is_tensor in zip(tangents, gradients.is_tensor) if is_tensor]
             with private.tangents_enabled(True):  # PyTorch disables them here; outer levels need them
                 # Unpacking one level keeps jacfwd(jacfwd) right: saved tensors are dual in this level too.
-                unpack = private.forward_ad.unpack_dual
-                primals = [None if x is None else unpack(x, level=0).primal for x in ctx.saved_tensors]
+                primals = [
+                    None if x is None else private.forward_ad.unpack_dual(x, level=0).primal for x in ctx.saved_tensors
+                ]
                 indices = [*range(ctx.num_outputs)]
                 saved, masks = _unpack(gradients, ctx, primals, indices, mask_tangents=True)
                 if gradients.jvp:

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 from torch.export import Dim
 
+import torch_opkit as opkit
 from torchcommodity import nn, ops
 
 SHAPES = [
@@ -144,6 +145,21 @@ def test_lstm_cell_equals_torch(bias: bool, shape: tuple[int, ...]) -> None:
         torch.autograd.grad(sum(y.sin().sum() for y in m(x, state)), ps) for m, ps in zip((cell, expected), parameters)
     )
     torch.testing.assert_close(actual, wanted)
+
+
+@pytest.mark.parametrize(("name", "gates"), [("lstm_cell", (160, 160)), ("lltm_cell", (120,))])
+def test_cells_of_many_samples_equal_their_reference(name: str, gates: tuple[int, ...]) -> None:
+    operator = opkit.OPERATORS[f"commodity::{name}"]
+    columns = [30, 40] if len(gates) == 2 else [70]  # products of this size are by BLAS
+    weights = [random(rows, n).requires_grad_() for rows, n in zip(gates, columns)]
+    x = random(33, 30)
+    x[4, 2] = x[32, 0] = torch.nan
+    tensors = [x.requires_grad_(), random(33, 40).requires_grad_(), random(33, 40).requires_grad_(), *weights]
+    results = []
+    for function in (operator, operator.reference):
+        h, c, *_ = function(*tensors)
+        results.append([h, c, *torch.autograd.grad(h.sin().sum() + c.cos().sum(), tensors)])
+    torch.testing.assert_close(*results)
 
 
 def test_lstm_equals_a_loop_over_lstm_cell() -> None:
