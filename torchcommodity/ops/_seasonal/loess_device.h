@@ -30,26 +30,29 @@ struct FitFactors {
 };
 
 // sums[r] adds kernel(s - r) x terms(s) over all s: the kernel, of `length` numbers, is one row later for each r.
-template <int kGroup, int kTerms, typename Kernel, typename Terms>
-COMMODITY_INLINE void convolve(int length, const Kernel& kernel, const Terms& terms, double (&sums)[kGroup][kTerms]) {
-  double latest[kGroup] = {};  // numbers of the kernel, number s at s modulo kGroup
+template <int kFits, int kTerms, typename Kernel, typename Terms>
+COMMODITY_INLINE void convolve(int length, const Kernel& kernel, const Terms& terms, double (&sums)[kFits][kTerms]) {
+  double latest[kFits] = {};  // numbers of the kernel, number s at s modulo kFits
   const auto add = [&](int begin, bool inside) {
 #pragma unroll
-    for (int i = 0; i < kGroup; ++i) {
+    for (int i = 0; i < kFits; ++i) {
       const int s = begin + i;
       double term[kTerms] = {};
       latest[i] = inside || s < length ? kernel(s) : 0;
-      if (inside || s < length + kGroup - 1) terms(s, term);
+      if (inside || s < length + kFits - 1) terms(s, term);
 #pragma unroll
-      for (int r = 0; r < kGroup; ++r)
+      for (int r = 0; r < kFits; ++r)
 #pragma unroll
-        for (int m = 0; m < kTerms; ++m) sums[r][m] += latest[(i + kGroup - r) % kGroup] * term[m];
+        for (int m = 0; m < kTerms; ++m) sums[r][m] += latest[(i + kFits - r) % kFits] * term[m];
     }
   };
   int s = 0;
-  for (; s + kGroup <= length; s += kGroup) add(s, true);
-  for (; s < length + kGroup - 1; s += kGroup) add(s, false);
+  for (; s + kFits <= length; s += kFits) add(s, true);
+  for (; s < length + kFits - 1; s += kFits) add(s, false);
 }
+
+constexpr int kGroup = 8;           // fits of a thread, where there is one for each row
+constexpr int kZeros = 2 * kGroup;  // before, between and after the kernels in memory: groups read beyond their ends
 
 // The windows of the fits of a series: at every `step`-th row and at the last one, with linear interpolation between;
 // with `extend`, also one row before the first and one after the last.
@@ -57,7 +60,7 @@ struct Windows {
   int64_t rows, length, degree, step, extend;
   int64_t count, half, max_first, grid_size, fits;          // `count` rows in each window
   int64_t interior = 0, interior_end = 0;                   // fits in the center of their window, which share a kernel
-  const double *kernel = nullptr, *coefficients = nullptr;  // for `count` rows of each kernel
+  const double *kernel = nullptr, *coefficients = nullptr;  // of kernel i: `count` numbers from i * stride() on
 
   Windows(int64_t rows, const Smoother& smoother, bool extend)
       : rows(rows),
@@ -76,6 +79,7 @@ struct Windows {
   // The kernels: one of the interior, one of each other fit.
   COMMODITY_INLINE int64_t shared_fits() const { return interior < interior_end ? interior_end - interior - 1 : 0; }
   COMMODITY_INLINE int64_t kernels() const { return fits - shared_fits(); }
+  COMMODITY_INLINE int64_t stride() const { return count + kZeros; }
   COMMODITY_INLINE int64_t kernel_of(int64_t f) const {
     return f < interior ? f : f < interior_end ? interior : f - shared_fits();
   }
@@ -110,30 +114,30 @@ struct Windows {
     return {(1 + tilt * center) / sum0, -tilt / sum0};
   }
   // sums[r] adds table x terms(k) over the rows k in the window of fit f + r.
-  template <int kGroup, int kTerms, typename Terms>
-  COMMODITY_INLINE void sum(int64_t f, const double* table, const Terms& terms, double (&sums)[kGroup][kTerms]) const {
-    if constexpr (kGroup > 1)
-      if (f >= interior && f + kGroup <= interior_end) {
-        const double* numbers = table + interior * count;
+  template <int kFits, int kTerms, typename Terms>
+  COMMODITY_INLINE void sum(int64_t f, const double* table, const Terms& terms, double (&sums)[kFits][kTerms]) const {
+    if constexpr (kFits > 1)
+      if (f >= interior && f + kFits <= interior_end) {
+        const double* numbers = table + interior * stride();
         const int begin = static_cast<int>(first(f));
         return convolve(
             static_cast<int>(count), [&](int s) { return read(numbers + s); },
             [&](int s, double (&term)[kTerms]) { terms(begin + s, term); }, sums);
       }
-    int begin[kGroup], offset[kGroup];  // of the window, and of row 0 in the table
+    int begin[kFits], offset[kFits];  // of the window, and of row 0 in the table
 #pragma unroll
-    for (int r = 0; r < kGroup; ++r) {
+    for (int r = 0; r < kFits; ++r) {
       const int64_t fit = f + r < fits ? f + r : fits - 1;
-      begin[r] = static_cast<int>(first(fit)), offset[r] = static_cast<int>(kernel_of(fit) * count) - begin[r];
+      begin[r] = static_cast<int>(first(fit)), offset[r] = static_cast<int>(kernel_of(fit) * stride()) - begin[r];
     }
-    const int length = static_cast<int>(count), end = begin[kGroup - 1] + length;
+    const int end = begin[kFits - 1] + static_cast<int>(count);
 #pragma unroll 2
     for (int k = begin[0]; k < end; ++k) {
       double term[kTerms];
       terms(k, term);
 #pragma unroll
-      for (int r = 0; r < kGroup; ++r) {
-        const double number = k >= begin[r] && k < begin[r] + length ? read(table + offset[r] + k) : 0;
+      for (int r = 0; r < kFits; ++r) {
+        const double number = read(table + offset[r] + k);
 #pragma unroll
         for (int m = 0; m < kTerms; ++m) sums[r][m] += number * term[m];
       }
@@ -162,7 +166,10 @@ struct WriteKernels {
   double *kernels, *coefficients;
 
   COMMODITY_INLINE void operator()(int64_t i) const {
-    const int64_t kernel = i / windows.count, j = i % windows.count, f = windows.fit_of(kernel);
+    const int64_t kernel = (i - kZeros) / windows.stride(), j = (i - kZeros) % windows.stride();
+    kernels[i] = coefficients[i] = 0;
+    if (i < kZeros || j >= windows.count) return;
+    const int64_t f = windows.fit_of(kernel);
     kernels[i] = windows.tricube(f, j);
     coefficients[i] = kernels[i] * (factors[kernel].level + factors[kernel].slope * windows.distance(f, j));
   }
@@ -200,22 +207,22 @@ struct Fits {
 // its own row, zero, or another fit.
 constexpr double kOwnRow = -1, kZero = -2;
 
-template <int kGroup>
+template <int kFits>
 struct ComputeFactors {
   Fits s;
 
   COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t item) const {
     if (s.is_complete(panel, n)) return;
-    const int64_t phase = item / s.groups(kGroup), f = item % s.groups(kGroup) * kGroup, row = s.windows.row(f);
+    const int64_t phase = item / s.groups(kFits), f = item % s.groups(kFits) * kFits, row = s.windows.row(f);
     const double* weight = s.weights.weights + s.rows.offset(panel, phase, 0, n);
-    double sums[kGroup][3] = {};
+    double sums[kFits][3] = {};
     const auto terms = [&](int k, double (&term)[3]) {
       const double distance = static_cast<double>(k - row);
       term[0] = read(weight + k * s.rows.stride()), term[1] = term[0] * distance, term[2] = term[1] * distance;
     };
     s.windows.sum(f, s.windows.kernel, terms, sums);
 #pragma unroll
-    for (int r = 0; r < kGroup; ++r)
+    for (int r = 0; r < kFits; ++r)
       if (f + r < s.windows.fits)
         write(panel, phase, f + r, n, static_cast<double>(s.windows.row(f + r) - row), sums[r]);
   }
@@ -251,42 +258,42 @@ struct ReplaceFits {
 };
 
 // Calls store(panel, phase, f, n, value) with the value of every fit to y.
-template <int kGroup, typename Store>
+template <int kFits, typename Store>
 struct Smooth {
   Fits s;
   const double* y;
   Store store;
 
   COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t item) const {
-    const int64_t phase = item / s.groups(kGroup), f = item % s.groups(kGroup) * kGroup;
+    const int64_t phase = item / s.groups(kFits), f = item % s.groups(kFits) * kFits;
     const int64_t begin = s.rows.offset(panel, phase, 0, n);
-    double fit[kGroup] = {};
+    double fit[kFits] = {};
     if (s.is_complete(panel, n)) {
-      double sums[kGroup][1] = {};
+      double sums[kFits][1] = {};
       const auto terms = [&](int k, double (&term)[1]) { term[0] = read(y + begin + k * s.rows.stride()); };
       s.windows.sum(f, s.windows.coefficients, terms, sums);
 #pragma unroll
-      for (int r = 0; r < kGroup; ++r) fit[r] = sums[r][0];
+      for (int r = 0; r < kFits; ++r) fit[r] = sums[r][0];
     } else {
       fit_weighted(panel, phase, f, n, fit);
     }
 #pragma unroll
-    for (int r = 0; r < kGroup; ++r)
+    for (int r = 0; r < kFits; ++r)
       if (f + r < s.windows.fits)
         store(panel, phase, f + r, n, fit[r] == fit[r] ? fit[r] : replacement(panel, phase, f + r, n));
   }
   // NaN for fits without weight.
-  template <int kFits>
-  COMMODITY_INLINE void fit_weighted(int64_t panel, int64_t phase, int64_t f, int64_t n, double (&fit)[kFits]) const {
+  template <int kCount>
+  COMMODITY_INLINE void fit_weighted(int64_t panel, int64_t phase, int64_t f, int64_t n, double (&fit)[kCount]) const {
     const int64_t begin = s.rows.offset(panel, phase, 0, n), row = s.windows.row(f);
-    double sums[kFits][2] = {};
+    double sums[kCount][2] = {};
     const auto terms = [&](int k, double (&term)[2]) {
       const int64_t i = begin + k * s.rows.stride();
       term[0] = read(s.weights.weights + i) * read(y + i), term[1] = term[0] * static_cast<double>(k - row);
     };
     s.windows.sum(f, s.windows.kernel, terms, sums);
 #pragma unroll
-    for (int r = 0; r < kFits; ++r) {
+    for (int r = 0; r < kCount; ++r) {
       if (f + r >= s.windows.fits) continue;
       const FitFactors factors = s.factors_of(panel, phase, f + r, n);
       const double shift = static_cast<double>(s.windows.row(f + r) - row);
@@ -336,8 +343,6 @@ struct StoreRows {
   }
 };
 
-constexpr int kGroup = 8;  // fits of a thread, where there is one for each row
-
 // A smoother of `phases` series in each column, and its launches. allocate(doubles) returns memory for its tables and
 // factors.
 struct Loess {
@@ -350,14 +355,14 @@ struct Loess {
       : batch(batch), fits{Windows(count, smoother, extend), rows, {}, weights, nullptr} {
     Windows& w = fits.windows;
     fits.layout = {phases * w.fits, phases, rows.assets, 0};
-    const int64_t kernels = w.kernels(), size = kernels * w.count;
+    const int64_t kernels = w.kernels(), size = kernels * w.stride() + kZeros;
     STD_TORCH_CHECK(size <= std::numeric_limits<int>::max(), "stl: the windows at the ends are too many and too long");
     double* kernel = allocate(2 * (size + kernels + (weights.missing ? numbers() : 0)));
     double* coefficients = kernel + size;
     const auto factors = reinterpret_cast<FitFactors*>(coefficients + size);
     launch_rows(like, kernels, w.count, KernelFactors{w, factors});
     launch(like, size, WriteKernels{w, factors, kernel, coefficients});
-    w.kernel = kernel, w.coefficients = coefficients, fits.factors = factors + kernels;
+    w.kernel = kernel + kZeros, w.coefficients = coefficients + kZeros, fits.factors = factors + kernels;
   }
   int64_t numbers() const { return batch * fits.layout.steps * fits.layout.assets; }  // of all fits
   bool fits_every_row() const { return fits.windows.step == 1; }

@@ -13,7 +13,7 @@ COMMODITY_INLINE void sum_transpose(const Windows& w, int64_t row, const double*
   if constexpr (kRows > 1)
     if (row >= w.length && row + kRows <= w.rows - w.length) {  // only in windows of the interior
       const int begin = static_cast<int>(row - w.length + 1 + w.half + w.extend);
-      const double* last = table + (w.interior + 1) * w.count - 1;
+      const double* last = table + w.interior * w.stride() + w.count - 1;
       return convolve(
           static_cast<int>(w.count), [&](int s) { return read(last - s); },
           [&](int s, double (&term)[kTerms]) { terms(begin + s, term); }, sums);
@@ -21,15 +21,15 @@ COMMODITY_INLINE void sum_transpose(const Windows& w, int64_t row, const double*
   const int64_t before = row < w.count ? 0 : (row + w.half - w.length) / w.step + w.extend;
   const int64_t after = (row + kRows - 1 + w.half) / w.step + w.extend + 2;
   const int64_t end = after < w.fits && row + kRows - 1 < w.max_first ? after : w.fits;
-#pragma unroll 2
+#pragma unroll 4
   for (int64_t f = before; f < end; ++f) {
     const int begin = static_cast<int>(row - w.first(f)), length = static_cast<int>(w.count);  // of the first row
-    const double* numbers = table + w.kernel_of(f) * w.count + begin;
+    const double* numbers = table + w.kernel_of(f) * w.stride() + begin;
     double term[kTerms];
     terms(f, term);
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
-      const double number = begin + r >= 0 && begin + r < length ? read(numbers + r) : 0;
+      const double number = kRows > 1 || (begin >= 0 && begin < length) ? read(numbers + r) : 0;
 #pragma unroll
       for (int m = 0; m < kTerms; ++m) sums[r][m] += number * term[m];
     }
