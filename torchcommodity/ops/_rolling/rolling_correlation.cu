@@ -151,10 +151,16 @@ struct IncompletePairs {
   int64_t window;
   double min_periods;
 
-  COMMODITY_INLINE void operator()(int64_t panel, int64_t pair, int64_t first) const {
-    const int64_t i = pair / x.assets, j = pair % x.assets;
+  // The pairs of one column with kTile others.
+  COMMODITY_INLINE void operator()(int64_t panel, int64_t column, int64_t first) const {
+    const int64_t j = column % x.assets, begin = column / x.assets * kTile;
     const bool* missing = incomplete + (panel * ((x.steps + kRows - 1) / kRows) + first / kRows) * x.assets;
-    if (!output.contains(i, j) || (!missing[i] && !missing[j])) return;
+    for (int64_t i = begin; i < begin + kTile && i < x.assets; ++i)
+      if (output.contains(i, j) && (missing[i] || missing[j])) correlate(panel, i, j, first);
+  }
+
+ private:
+  COMMODITY_INLINE void correlate(int64_t panel, int64_t i, int64_t j, int64_t first) const {
     for (int64_t t = first; t < first + kRows && x.has_row(t); ++t) {
       const double means = moments[x.at(panel, t, i)].mean + moments[x.at(panel, t, j)].mean;
       if (means == means) continue;
@@ -168,7 +174,7 @@ struct IncompletePairs {
 Tensor correlations(const Tensor& returns_, int64_t window, int64_t min_periods, bool packed) {
   STD_TORCH_CHECK(window >= 1 && returns_.dim() >= 2, "rolling_correlation: returns (..., T, N), window >= 1");
   const Tensor returns = contiguous(returns_);
-  const Panels panels(returns), pairs(panels.batch, panels.steps, panels.assets * panels.assets);
+  const Panels panels(returns);
   std::vector<int64_t> shape(returns.sizes().begin(), returns.sizes().end());
   const int64_t N = shape.back();
   if (packed)
@@ -180,6 +186,7 @@ Tensor correlations(const Tensor& returns_, int64_t window, int64_t min_periods,
     const auto x = finite_values<scalar_t>(returns, panels);
     const Output<scalar_t> output{y.mutable_data_ptr<scalar_t>(), N, packed};
     const int64_t tiles = (N + kTile - 1) / kTile;
+    const Panels pairs(panels.batch, panels.steps, N * tiles);
     dispatch_rows<8>(window, [&]<int kRows>() {
       with_moments<scalar_t, kRows>(y, panels, x, window, [&](const Moments* moments, const bool* incomplete) {
         const CompletePairs<scalar_t, kRows> complete{x, moments, output, window, panels.batch, tiles};
