@@ -53,23 +53,15 @@ def rolling_skew_kurt_backward(
 
 
 def _reference(grad: Tensor, x: Tensor, y: Tensor, window: int, order: int) -> Tensor:
-    # with z = x_s - mean and constants k, q, r of n:
-    # skew = k M3 / M2^1.5:    dx_s = k 3 (z^2 - M2 / n) / M2^1.5 - 3 skew z / M2
-    # kurt = q M4 / M2^2 - r:  dx_s = q 4 (z^3 - M3 / n) / M2^2 - 4 (kurt + r) z / M2
+    # with z = x_s - mean, dx_s = grad (leading (z^p - Mp / n) - linear z), where p = order - 1
     valid = x.isfinite()
     z, n, mean, m2 = _moments(widest(x), valid, window)
     defined = (m2 > 0) & (n >= order) & ~y.isnan()
     n, m2 = n.where(defined, 4), m2.where(defined, 1)
-    g, y = widest(grad).where(defined, 0), widest(y).where(defined, 0)
-    if order == 3:
-        leading = g * 3 * n * (n - 1).sqrt() / (n - 2) / m2**1.5
-        constant, linear = leading * m2 / n, g * 3 * y / m2
-    else:
-        skew = torch.ops.commodity.rolling_skew_kurt(widest(x), window, 0, 3).nan_to_num(0)
-        m3 = skew * (n - 2) / (n * (n - 1).sqrt()) * m2**1.5
-        scale = (n - 1) / ((n - 2) * (n - 3))
-        leading = g * 4 * scale * (n + 1) * n / m2.square()
-        constant, linear = leading * m3 / n, g * 4 * (y + 3 * scale * (n - 1)) / m2
+    leading, moment, linear = _weights(x, widest(y).where(defined, 0), n, m2, window, order)
+    g = widest(grad).where(defined, 0)
+    leading, linear = g * leading, g * linear
+    constant = leading * moment / n
     if not has_float64(x.device):
         d, weights = deviations(x, window), [w.unsqueeze(-1) for w in (leading, constant, linear)]
         terms = weights[0] * d.pow(order - 1) - weights[1] - weights[2] * d
@@ -80,6 +72,19 @@ def _reference(grad: Tensor, x: Tensor, y: Tensor, window: int, order: int) -> T
         - _sum_powers(linear, z, mean, window, 1)
     )
     return dx.where(valid, 0).to(x.dtype)
+
+
+def _weights(x: Tensor, y: Tensor, n: Tensor, m2: Tensor, window: int, order: int) -> tuple[Tensor, Tensor, Tensor]:
+    """The leading weight, M2 or M3, and the linear weight of each window in the formula of the gradient."""
+    # with constants k, q, r of n:
+    # skew = k M3 / M2^1.5:    dx_s = k 3 (z^2 - M2 / n) / M2^1.5 - 3 skew z / M2
+    # kurt = q M4 / M2^2 - r:  dx_s = q 4 (z^3 - M3 / n) / M2^2 - 4 (kurt + r) z / M2
+    if order == 3:
+        return 3 * n * (n - 1).sqrt() / (n - 2) / m2**1.5, m2, 3 * y / m2
+    skew = torch.ops.commodity.rolling_skew_kurt(widest(x), window, 0, 3).nan_to_num(0)
+    m3 = skew * (n - 2) / (n * (n - 1).sqrt()) * m2**1.5
+    scale = (n - 1) / ((n - 2) * (n - 3))
+    return 4 * scale * (n + 1) * n / m2.square(), m3, 4 * (y + 3 * scale * (n - 1)) / m2
 
 
 def _moments(x: Tensor, valid: Tensor, window: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -105,14 +110,37 @@ def _sum_powers(weight: Tensor, z: Tensor, mean: Tensor, window: int, power: int
     return z * _sum_powers(weight, z, mean, window, 2) - _sum_powers(weight * mean, z, mean, window, 2)
 
 
-def _backward(
-    grad_dx: Tensor, *, grad: Tensor, x: Tensor, y: Tensor, window: int, order: int
-) -> tuple[Tensor, Tensor, Tensor]:
-    def formula(grad: Tensor, x: Tensor, y: Tensor) -> Tensor:
-        return _reference(grad, x, y, window, order)  # made of differentiable operators
-
-    d_grad, d_x, d_y = vjp(formula, (grad.masked_fill(grad.isnan(), 0), x, y), grad_dx)
-    return d_grad, d_x, d_y
+def _backward(grad_dx: Tensor, *, grad: Tensor, x: Tensor, y: Tensor, window: int, order: int) -> tuple[Tensor, ...]:
+    # With u the gradient of dx, W_k = sum (u_s - mean u) z^k, a = grad leading and b = grad linear, the function to
+    # differentiate is a sum over windows of grad F, F = leading W_p - linear W_1. Its derivative by x_s is
+    #   (u_s - mean u) (a p z^(p-1) - b) - a p W_(p-1) / n + 2 c z,    c = (b W_1 - a W_p order / 2) / M2
+    grad = grad.masked_fill(grad.isnan(), 0)
+    if not has_float64(x.device):
+        return vjp(lambda g, x, y: _reference(g, x, y, window, order), (grad, x, y), grad_dx)
+    valid, power = x.isfinite(), order - 1
+    u = grad_dx.double().where(valid, 0)
+    z, n, mean, m2 = _moments(x.double(), valid, window)
+    defined = (m2 > 0) & (n >= order) & ~y.isnan()
+    n, m2 = n.where(defined, 4), m2.where(defined, 1)
+    leading, moment, linear = _weights(x, y.double().where(defined, 0), n, m2, window, order)
+    s0, s1, s2 = (window_sum(term, window) for term in (u, u * z, u * z.square()))
+    u_mean = s0 / n
+    w1 = previous = s1 - mean * s0
+    last = s2 - 2 * mean * s1 + mean.square() * s0 - u_mean * m2
+    if order == 4:
+        s3 = window_sum(u * z**3, window)
+        previous, last = last, s3 - 3 * mean * s2 + 3 * mean.square() * s1 - mean**3 * s0 - u_mean * moment
+    g = grad.double().where(defined, 0)
+    a, b = g * leading, g * linear
+    c = (b * w1 - a * last * order / 2) / m2
+    dx = (
+        power * (u * _sum_powers(a, z, mean, window, power - 1) - _sum_powers(a * u_mean, z, mean, window, power - 1))
+        - u * window_sum_ahead(b, window)
+        + window_sum_ahead(b * u_mean - power * a * previous / n, window)
+        + 2 * _sum_powers(c, z, mean, window, 1)
+    )
+    d_grad, d_y = (leading * last - linear * w1).where(defined, 0), -g * order * w1 / m2
+    return d_grad.to(grad.dtype), dx.where(valid, 0).to(x.dtype), d_y.to(y.dtype)
 
 
 def _cases() -> Cases:
