@@ -62,7 +62,7 @@ def minimize(
     x = x.expand(len(index), -1).contiguous()
     one, zero = torch.ones_like(x[:, 0]), torch.zeros_like(index)
     barrier = 0.1 * one
-    dual = barrier.unsqueeze(1) / (x @ bounds.T - limits)
+    dual = barrier.unsqueeze(1) / (_product(x, bounds.T) - limits)
     state = Iterates(index, x, *objective(x, index), dual, barrier, one, zero - 1, zero)
     rows, result = torch.arange(len(index), device=x.device), state
     for _ in range(max_iterations):
@@ -83,11 +83,11 @@ def merge_better(state: Iterates, retry: Iterates) -> Iterates:
 
 
 def _iterate(objective: Objective, state: Iterates, bounds: Tensor, limits: Tensor) -> Iterates:
-    slack = state.x @ bounds.T - limits
-    gradient = state.gradient - (state.barrier[:, None] / slack) @ bounds
+    slack = _product(state.x, bounds.T) - limits
+    gradient = state.gradient - _product(state.barrier[:, None] / slack, bounds)
     direction = _newton_direction(state.hessian, (state.dual / slack).unsqueeze(-1) * bounds, bounds, gradient)
     decrease = -(gradient * direction).sum(1)
-    d_slack = direction @ bounds.T
+    d_slack = _product(direction, bounds.T)
     d_dual = state.barrier[:, None] / slack - state.dual * (1 + d_slack / slack)
     converged = (decrease < TOLERANCE) & ((slack * state.dual).sum(1) < 10 * TOLERANCE)
     status = torch.where(
@@ -98,7 +98,7 @@ def _iterate(objective: Objective, state: Iterates, bounds: Tensor, limits: Tens
     step = state.damping * _max_step(slack, d_slack)
     x = state.x + step[:, None] * direction
     value, new_gradient, hessian = objective(x, state.index)
-    new_slack = x @ bounds.T - limits
+    new_slack = _product(x, bounds.T) - limits
     merit = value - state.value - state.barrier * ((new_slack / slack).prod(1) - 1).log1p()
     accepted = (merit <= -1e-4 * step * decrease + 1e-11 * state.value.abs()) & (status < 0)
     dual = state.dual + _max_step(state.dual, d_dual)[:, None] * d_dual
@@ -114,6 +114,11 @@ def _iterate(objective: Objective, state: Iterates, bounds: Tensor, limits: Tens
     return Iterates(*(torch.where(mask, new, old) for mask, (new, old) in zip(masks, pairs)))
 
 
+def _product(x: Tensor, matrix: Tensor) -> Tensor:
+    """x @ matrix for (n, P) and (P, K) with small P and K, without a parallel region: see `_solve`."""
+    return (x.unsqueeze(2) * matrix).sum(1)
+
+
 def _max_step(x: Tensor, direction: Tensor) -> Tensor:
     """The longest step in (0, 1] for which x + step x direction stays positive, with a margin."""
     return (MAX_STEP / (-direction / x).amax(1).clamp(min=MAX_STEP)).clamp(max=1)
@@ -121,7 +126,7 @@ def _max_step(x: Tensor, direction: Tensor) -> Tensor:
 
 def _newton_direction(hessian: Tensor, weighted_bounds: Tensor, bounds: Tensor, gradient: Tensor) -> Tensor:
     """The minimizer of the quadratic model of the objective and its barrier."""
-    model = hessian + bounds.T @ weighted_bounds
+    model = hessian + torch.bmm(bounds.T.expand(len(hessian), -1, -1), weighted_bounds)
     scale = model.diagonal(dim1=1, dim2=2).abs().clamp(min=1e-300).rsqrt()
     model, target = model * scale.unsqueeze(2) * scale.unsqueeze(1), scale * gradient
     solution, positive = _solve(model, target)
@@ -136,8 +141,8 @@ def _newton_direction(hessian: Tensor, weighted_bounds: Tensor, bounds: Tensor, 
 def _solve(matrix: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     """The solutions of symmetric systems (n, P, P) by elimination, and whether each matrix is positive definite.
 
-    PyTorch's Cholesky decomposition, `log` and advanced indexing open parallel regions even where n is small, and on a
-    loaded machine such a region waits for all of its threads: this module does without them.
+    PyTorch's Cholesky decomposition, `mm`, `log` and advanced indexing open parallel regions even where n is small, and
+    on a loaded machine such a region waits for all of its threads: this module does without them.
     """
     rows, positive = torch.cat([matrix, target.unsqueeze(2)], 2), torch.ones_like(target[:, 0], dtype=torch.bool)
     for k in range(matrix.shape[1]):
