@@ -70,15 +70,17 @@ struct Panels {
 };
 
 // Calls body(panel, first, last) for every block of columns [first, last) of every panel, in parallel. Blocks do not
-// depend on the number of threads, so neither do the results. Adjacent blocks of one thread are merged into up to
-// `max_columns` columns where the body allows it: memory is faster by whole rows.
+// depend on the number of threads, so neither do the results. Where the body allows more than a block, up to
+// `max_columns` columns, a thread has its share of a panel in one piece: memory is faster by whole rows.
 template <typename Body>
 void for_each_block(const Panels& panels, const Body& body, int64_t max_columns = kBlock) {
   const int64_t blocks = std::max<int64_t>(1, (panels.assets + kBlock - 1) / kBlock);
   // 100 columns are split into 56 and 44, not 64 and 36
   const int64_t average = (panels.assets + blocks - 1) / blocks, block = (average + 7) / 8 * 8;
   const int64_t elements = std::max<int64_t>(1, panels.steps * std::min(block, panels.assets));
-  const int64_t grain = std::max<int64_t>(1, kGrain / elements);
+  const int64_t threads = torch::stable::get_num_threads();
+  const int64_t share = max_columns > kBlock ? (blocks + threads - 1) / threads : 1;
+  const int64_t grain = std::max(share, kGrain / elements);
   parallel_for(0, panels.batch * blocks, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin, merged = 1; i < end; i += merged) {
       const int64_t first = (i % blocks) * block;
