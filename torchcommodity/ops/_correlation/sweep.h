@@ -10,13 +10,13 @@ COMMODITY_INLINE void sweep(const Team& team, double* matrix, double* pivots, in
   double* row_k = matrix + k * n;
   const double inverse = 1 / row_k[k];
   team.each(n, [&](int64_t j) {
-    pivots[j] = j == k ? 0 : row_k[j];  // 0 keeps column k, which the next loop reads
+    pivots[j] = j == k ? 0 : row_k[j];  // 0 keeps column k
     if (j != k) row_k[j] *= inverse, matrix[j * n + k] *= inverse;
   });
   team.each_row(n, [&](int64_t i) {
     if (i == k) return team.each_column(n, [&](int64_t j) { row_k[j] = j == k ? -inverse : row_k[j]; });
     double* row = matrix + i * n;
-    const double factor = row[k];
+    const double factor = pivots[i] * inverse;  // row[k], which another thread of the row writes
     team.each_column(n, [&](int64_t j) { row[j] -= factor * pivots[j]; });
   });
 }
