@@ -1,0 +1,90 @@
+"""Registers, shared memory and spills of the CUDA kernels, as nvcc reports them: no GPU is needed.
+
+python benchmarks/cuda_resources.py --page docs/results/cuda.md
+
+A multiprocessor of compute capability 9.0 holds up to 64 warps; the registers of a kernel allow fewer. Few warps hide
+little of the time that memory takes, and registers that are spilled are memory themselves.
+"""
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "ops")]
+
+from cuda_unity import INCLUDES, nvcc, unity
+from markdown import EXTREMES, commit, date, format_table, replace_table, write_csv
+
+HEADS = ("kernel", "body", "registers", "warps", "shared memory, bytes", "stack, bytes", "spilled, bytes")
+ENTRY = re.compile(
+    r"Compiling entry function '(\w+)'.*?(\d+) bytes stack frame, (\d+) bytes spill stores.*?Used (\d+) registers"
+    r"([^\n]*)",
+    re.DOTALL,
+)
+SHARED = re.compile(r"(\d+) bytes smem")
+WARPS, REGISTERS = 64, 65536  # of a multiprocessor; 8 registers of a thread are allocated at a time
+
+
+def compile_kernels(architecture: str) -> str:
+    """What the assembler says of each kernel."""
+    compiler = nvcc()
+    if compiler is None:
+        raise SystemExit("cuda_resources: nvcc is not installed")
+    target = f"-gencode=arch=compute_{architecture},code=sm_{architecture}"
+    options = ["-std=c++20", "-O0", "-DTORCH_TARGET_VERSION=0x020a000000000000", "-DUSE_CUDA", "-Xcompiler=-fPIC"]
+    options += ["--expt-relaxed-constexpr", "-Xptxas=-v", target, *(f"-I{path}" for path in INCLUDES)]
+    with tempfile.TemporaryDirectory() as folder:
+        command = [compiler, *options, "-c", str(unity(Path(folder))), "-o", f"{folder}/unity.o"]
+        process = subprocess.run(command, capture_output=True, text=True)
+    if process.returncode:
+        raise SystemExit(process.stderr[-3000:])
+    return process.stderr
+
+
+def rows(report: str) -> list[list[str]]:
+    found = ENTRY.findall(report)
+    names = subprocess.run(["c++filt"], input="\n".join(entry[0] for entry in found), capture_output=True, text=True)
+    table = []
+    for name, (_, stack, spilled, registers, rest) in zip(names.stdout.splitlines(), found):
+        kernel, body = split_name(name)
+        allocated = -(-int(registers) // 8) * 8
+        shared = SHARED.search(rest)
+        warps = min(WARPS, REGISTERS // (allocated * 32))
+        table.append([kernel, body, registers, str(warps), shared[1] if shared else "0", stack, spilled])
+    return sorted(table, key=lambda row: (int(row[3]), row[:2]))
+
+
+def split_name(name: str) -> tuple[str, str]:
+    """`each_item<Window<float>>(...)` is the kernel each_item with the body Window<float>; without namespaces."""
+    plain = re.sub(r"(\(anonymous namespace\)|\{lambda[^}]*\}|\w+)::", "", name.removeprefix("void "))
+    kernel, _, body = plain.partition("<")
+    return f"`{kernel}`", f"`{body.rpartition('>(')[0] or body}`"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--page", type=Path, help="Page whose table `resources` is replaced, with a CSV beside it")
+    page = parser.parse_args().page
+    table = rows(compile_kernels("90"))
+    few = format_table(HEADS, table[:EXTREMES])
+    if page is None:
+        print(few)
+        return
+    file = page.with_name(f"{page.stem}-resources.csv")
+    write_csv(file, ["kernel", "body", "registers", "warps", "shared", "stack", "spilled"], table)
+    spilling = sum(row[-1] != "0" for row in table)
+    half = sum(int(row[3]) < WARPS // 2 for row in table)
+    text = (
+        f"[All {len(table)} kernels]({file.name}), as CSV: {spilling} spill registers, {half} leave less than half of "
+        f"the warps. Those that leave the fewest:\n\n{few}\n\nnvcc for compute capability 9.0; {date()}, commit "
+        f"{commit()}."
+    )
+    replace_table(page, "resources", text)
+
+
+if __name__ == "__main__":
+    main()
