@@ -13,9 +13,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
-sys.path.append(str(ROOT / "tests" / "ops"))
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "ops"))
 
 from cuda_unity import INCLUDES, nvcc, unity
 from markdown import EXTREMES, commit, date, format_table, replace_table, write_csv
