@@ -60,7 +60,7 @@ def rows(report: str) -> list[list[str]]:
 
 def split_name(name: str) -> tuple[str, str]:
     """`each_item<Window<float>>(...)` is the kernel each_item with the body Window<float>; without namespaces."""
-    plain = re.sub(r"(\(anonymous namespace\)|\{lambda[^}]*\}|\w+)::", "", name.removeprefix("void "))
+    plain = re.sub(r"(\(anonymous namespace\)|\{lambda[^}]*\}|\w+)::|\s(?=>)", "", name.removeprefix("void "))
     kernel, _, body = plain.partition("<")
     return f"`{kernel}`", f"`{body.rpartition('>(')[0] or body}`"
 

@@ -73,7 +73,7 @@ PARTS = {
         timed=True,
     ),
     "setup": Part("setup", "$ python benchmarks/setup.py", needs="wheel", timed=True),
-    "cuda": Part("cuda", "$ make --keep-going test-cuda", needs="GPU", timed=True),
+    "cuda": Part("cuda", "$ make --keep-going test-cuda", "cuda_resources.py", needs="GPU", timed=True),
     "versions": Part("versions", "$ make test-versions", needs="wheel"),
     "talib": Part("talib", "agreement.py"),
     "check": Part("../../opkit/docs/results/check", "../opkit/benchmarks/check_corpus.py --slow"),

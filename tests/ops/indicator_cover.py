@@ -5,7 +5,7 @@ from torchcommodity.ops.series import Operator
 
 # every statement of a program, in and outside a loop, and each that has a gradient in an indicator that has one
 STATEMENTS = ("avgdev", "ceil", "correl", "cumsum", "exp", "ht_sine", "ht_trendmode", "linearreg_slope", "ln",
-              "minmaxindex", "percentrank", "stochrsi", "supertrend", "tsi")  # fmt: skip
+              "minmaxindex", "percentrank", "stochrsi", "supertrend", "tsi", "wad")  # fmt: skip
 NO_FORMULAS = ("percentile", "sar", "sarext")
 SETTINGS_CHOOSE_THE_FORMULA = ("bbands", "ma", "macd", "macdext", "mavp", "ppo", "stoch")
 COVER = sorted({"mama", *STATEMENTS, *NO_FORMULAS, *SETTINGS_CHOOSE_THE_FORMULA})  # mama: a loop with a gradient
