@@ -34,6 +34,7 @@ README = (  # titles of the rows there: what is used most, and one operator that
     "technical_indicators",
     "conv_bn",
 )
+LAYERS = ("nn.", "conv_bn", "linear_bn_relu", "lltm", "lstm")  # beginnings of the titles in a table of their own
 HEADS = ("operator", "setting, float32 unless stated", "ms", "floor", "backward", "peer", "peer, ms", "speedup", "goal")
 
 
@@ -112,6 +113,13 @@ def readme(rows: Rows, note: str) -> str:
     return f"{format_table(HEADS[:-1], shown)}\n\n{others}\n{note}"
 
 
+def tables(rows: Rows) -> str:
+    """A table of the operators and one of the layers."""
+    layers = [row for row in rows if row[0].strip("`").startswith(LAYERS)]
+    parts = {"": [row for row in rows if row not in layers], "Layers, and their cells:\n\n": layers}
+    return "\n\n".join(f"{title}{format_table(HEADS, part)}" for title, part in parts.items() if part)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     titles = sorted({row.title for row in ROWS})
@@ -135,7 +143,7 @@ def main() -> None:
         f"{bandwidth / 1e6:.1f} GB/s; the floor is the time to read the inputs and write the outputs at that speed"
     )
     rows = [comparison.cells() for comparison in comparisons]
-    table = f"{format_table(HEADS, rows)}\n\n{note}"
+    table = f"{tables(rows)}\n\n{note}"
     if arguments.page:
         replace_table(arguments.page, "speed", table)
     if arguments.readme:
