@@ -56,7 +56,7 @@ def test_aoti_equals_predict_and_bundles_the_operators(
     assert program_alone(prices, days.flip(1)).isnan().all()
     records = pt2.read_records(path.read_bytes())
     sources = [content for name, content in records.items() if name.endswith(".cpp")]
-    assert sources, "torch before 2.13 finds the metadata by the names of the sources"
+    assert sources, "torch 2.11 finds the metadata by the names of the sources"
     assert not any(sources), "the sources hold local paths"
     (tmp_path / "_C.so").write_bytes(next(records[name] for name in records if name.startswith(aoti.LIBRARY)))
     torch.save((prices, days, expected), tmp_path / "data.pt")

@@ -58,7 +58,7 @@ def to_bytes(
             program, package_path=f"{folder}/model.pt2", inductor_configs=SETTINGS | (inductor_configs or {})
         )
         records = pt2.read_records(Path(package).read_bytes())
-    # The .so holds what the sources say. torch before 2.13 finds the metadata by their names; its loader for a GPU then
+    # The .so holds what the sources say. torch 2.11 finds the metadata by their names; its loader for a GPU then
     # crashes, where without them it says what it misses.
     names = [name for name in records if device.type == "cpu" or not name.endswith(".cpp")]
     records = {name: b"" if name.endswith(".cpp") else records[name] for name in names}
