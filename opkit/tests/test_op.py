@@ -63,6 +63,62 @@ def _product(x: Tensor, y: Tensor) -> Tensor:
     return x * y
 
 
+def _cube(x: Tensor) -> Tensor:
+    return x**3
+
+
+def _cube_gradient(grad: Tensor, x: Tensor, power: int = 3) -> tuple[Tensor, Tensor]:
+    return power * grad * x ** (power - 1), x > 0
+
+
+cube_gradient = Op(
+    "test_op::cube_gradient", reference=_cube_gradient, fake=lambda x: (x * 1, x > 0), backward="reference"
+)
+cube = Op("test_op::cube", reference=_cube, backward=lambda grad, *, x: cube_gradient(grad, x)[0])
+
+
+def test_op_differentiates_its_reference_to_any_order() -> None:
+    x = torch.tensor([2.0, -1.0], dtype=torch.double, requires_grad=True)
+    y = x
+    for expected in (3 * x**2, 6 * x, 6 * torch.ones_like(x), torch.zeros_like(x)):
+        y = torch.autograd.grad((cube(x) if y is x else y).sum(), x, create_graph=True)[0]
+        assert y.equal(expected)
+    grad = torch.ones_like(x, requires_grad=True)
+    assert torch.autograd.gradgradcheck(lambda g, x: cube_gradient(g, x, power=4)[0], (grad, x))
+    tangent = torch.func.jvp(torch.func.grad(cube), (x[0].detach(),), (torch.tensor(1.0, dtype=torch.double),))[1]
+    assert tangent == 12
+
+
+def test_op_differentiates_its_reference_by_tensors_that_are_present() -> None:
+    def reference(x: Tensor, y: Tensor | None, index: Tensor) -> Tensor:
+        return (x if y is None else x * y)[index]
+
+    op = Op("test_op::selected_product", reference=reference, fake=lambda index: index.double(), backward="reference")
+    x, y = torch.tensor([[2.0, 3.0], [5.0, 7.0]], requires_grad=True).unbind()
+    index = torch.tensor(1)
+    assert torch.autograd.grad(op(x.detach(), y, index), y)[0].tolist() == [0, 3]
+    assert torch.autograd.grad(op(x, None, index), x)[0].tolist() == [0, 1]
+
+
+def test_op_refuses_another_word_for_backward() -> None:
+    with pytest.raises(TypeError, match='misspelt: backward must be a formula, or "reference", .*; got \'refrence\''):
+        Op("test_op::misspelt", reference=_square, backward="refrence")  # type: ignore[arg-type]
+
+
+def test_op_that_writes_differentiates_its_reference() -> None:
+    def reference(mean: Tensor, x: Tensor, decay: float) -> None:
+        mean.mul_(decay).add_(x.square(), alpha=1 - decay)
+
+    update = Op("test_op::running_square", reference=reference, mutates_args=("mean",), backward="reference")
+    mean, x = torch.ones(2, requires_grad=True), torch.tensor([3.0, 4.0], requires_grad=True)
+    new = mean * 1
+    update(new, x, 0.5)
+    assert new.tolist() == [5, 8.5]
+    d_mean, d_x = torch.autograd.grad(new.sum(), (mean, x))
+    assert d_mean.tolist() == [0.5, 0.5]
+    assert d_x.tolist() == [3, 4]
+
+
 @pytest.mark.parametrize("materialize", [True, False])
 def test_op_gradient_of_an_unused_output(materialize: bool) -> None:
     received: list[Tensor | None] = []

@@ -6,7 +6,6 @@ What operators need at run time is imported at once; the tools of their authors 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from torch_opkit._autograd import vjp as vjp
 from torch_opkit._cases import Bad as Bad
 from torch_opkit._cases import Cases as Cases
 from torch_opkit._cases import Golden as Golden
@@ -26,6 +25,7 @@ from torch_opkit._op import HALF_DTYPES as HALF_DTYPES
 from torch_opkit._op import OPERATORS as OPERATORS
 from torch_opkit._op import Op as Op
 from torch_opkit._torch_private import assume_constant_result as assume_constant_result
+from torch_opkit._vjp import vjp as vjp
 from torch_opkit._widest import has_float64 as has_float64
 from torch_opkit._widest import widest as widest
 from torch_opkit._widest import widest_dtype as widest_dtype

@@ -168,35 +168,6 @@ def as_tuple(result: object) -> tuple[Any, ...]:
     return result if isinstance(result, tuple) else (result,)
 
 
-def vjp(function: Callable[..., Tensor], inputs: Iterable[Tensor], cotangent: Tensor) -> tuple[Tensor, ...]:
-    """Vector-Jacobian product of a function made of operators, for operators without a hand-written `backward`.
-
-    Args:
-        function: takes `inputs` and returns one Tensor.
-        inputs: the point at which to differentiate.
-        cotangent: gradient of the function's result, of its shape.
-
-    Returns:
-        The gradient of each input. It can be differentiated again, and runs under `torch.func`; in a kernel it is a
-        constant.
-
-    Example:
-        >>> import torch
-        >>> import torch_opkit as opkit
-        >>> opkit.vjp(torch.sin, [torch.zeros(2)], torch.tensor([1.0, 3.0]))
-        (tensor([1., 3.]...),)
-    """
-    in_kernel = private.recording_is_off()
-    with private.allow_recording(), torch.enable_grad():
-        primals = list(inputs)
-        offsets = [torch.zeros_like(x, requires_grad=True) for x in primals]  # torch.func forbids x.requires_grad_()
-        result = function(*(x + offset for x, offset in zip(primals, offsets)))
-        if not result.requires_grad:  # a function with a derivative of zero, such as a comparison
-            return tuple(torch.zeros_like(x) for x in primals)
-        gradients = torch.autograd.grad(result, offsets, cotangent, create_graph=True, materialize_grads=True)
-    return tuple(gradient.detach() for gradient in gradients) if in_kernel else gradients
-
-
 def _is_differentiable(y: Tensor) -> bool:
     return y.is_floating_point() or y.is_complex()
 

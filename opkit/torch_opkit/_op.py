@@ -35,6 +35,7 @@ from torch_opkit import _torch_private as private
 from torch_opkit._autograd import Formula, Gradients, autograd_kernel, constant_kernel
 from torch_opkit._cases import Cases
 from torch_opkit._mutation import mutated_indices, version_kernel
+from torch_opkit._vjp import differentiate_reference
 
 HALF_DTYPES = {torch.float16, torch.bfloat16}
 
@@ -69,7 +70,8 @@ class Op:
     Args:
         name: namespace and name, "mine::square", under which PyTorch knows the operator, `torch.ops.mine.square`.
         reference: the definition in plain PyTorch. Its signature is the schema; it runs on devices without a kernel.
-        backward: (gradient of each output, *, saved values) -> gradient of each Tensor argument, or None.
+        backward: (gradient of each output, *, saved values) -> gradient of each Tensor argument, or None; "reference"
+            differentiates the reference. Without one the outputs are constants.
         jvp: (tangent of each Tensor argument, *, saved values) -> tangent of each output; default: derived from
             `backward`.
         fake: (arguments by name) -> outputs of the right shape, dtype and strides, without values; default: one output
@@ -108,7 +110,7 @@ class Op:
 
     name: str
     reference: Callable[..., Any]
-    backward: Formula | None = None
+    backward: Formula | Literal["reference"] | None = None
     jvp: Formula | None = None
     fake: Callable[..., Any] = _like_first
     decomposition: Callable[..., Any] | None = None
@@ -122,6 +124,7 @@ class Op:
     time: tuple[int, int] | None = (-2, -2)
     vmap: Literal["batch", "loop"] = "batch"
     overload: torch._ops.OpOverload = field(init=False, repr=False)
+    gradients: Gradients | None = field(init=False, repr=False)
     kernel: Callable[..., Any] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -144,9 +147,8 @@ class Op:
             if callable(function):
                 tensors = field_name == "fake"  # the others depend on settings only
                 object.__setattr__(self, field_name, _by_name(f"Op {name}: {field_name}", function, overload, tensors))
-        options = {"mask_nan_grad": self.mask_nan_grad, "materialize_grads": self.materialize_grads}
-        options["once_differentiable"] = self.once_differentiable
-        gradients = Gradients(overload, self.backward, self.jvp, **options) if self.backward else None
+        gradients = self._gradients(overload) if self.backward else None
+        object.__setattr__(self, "gradients", gradients)
         object.__setattr__(self, "overload", overload)
         object.__setattr__(self, "kernel", autograd_kernel(gradients) if gradients else constant_kernel(overload))
         if self.qualified_name not in OPERATORS:
@@ -156,6 +158,16 @@ class Op:
         decomposition = _with_defaults(self.decomposition, overload) if self.decomposition else self.reference
         private.decomposition_table[overload] = decomposition  # torch.onnx.export reads it
         private.meta_table[overload] = self.fake  # else fake tensors of symbolic shape would run the decomposition
+
+    def _gradients(self, overload: torch._ops.OpOverload) -> Gradients:
+        backward = self.backward
+        if backward == "reference":
+            backward = differentiate_reference(self.reference, overload)
+        if not callable(backward):
+            expected = 'backward must be a formula, or "reference", which differentiates the reference'
+            raise TypeError(f"Op {overload._opname}: {expected}; got {backward!r}")
+        options = (self.mask_nan_grad, self.materialize_grads, self.once_differentiable)
+        return Gradients(overload, backward, self.jvp, *options)
 
     @property
     def qualified_name(self) -> str:
@@ -370,8 +382,8 @@ def _update_cache_tag(op: Op) -> None:
     files that contain the formulas.
     """
     content = hashlib.sha256()
-    for formula in (op.backward, op.jvp):
-        code = getattr(formula, "__code__", None)
+    for formula in op.gradients.required if op.gradients else ():
+        code = getattr(inspect.unwrap(formula), "__code__", None)
         if code:
             file = Path(code.co_filename)
             content.update(file.read_bytes() if file.is_file() else code.co_code + repr(code.co_consts).encode())

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
 import torch_opkit as opkit
 from torchcommodity import ops
@@ -35,16 +34,6 @@ def test_operators_page_reference_is_linear_recurrence() -> None:
 def test_operators_page_fake_has_the_shape_of_rolling_correlation() -> None:
     fake, x = run(blocks("python")[1])["_fake"], torch.rand(2, 9, 3)
     assert fake(x).shape == ops.rolling_correlation(x, 4).shape
-
-
-def test_operators_page_vjp_is_the_gradient_of_the_reference() -> None:
-    def reference(x: Tensor, grad: Tensor, window: int) -> Tensor:
-        return (x * grad).sin() / window
-
-    backward = run(blocks("python")[2], _reference=reference)["_backward"]
-    x, grad, grad_dx = torch.rand(3, 5, 2, dtype=torch.double).requires_grad_()
-    expected = torch.autograd.grad(reference(x, grad, 2), (x, grad), grad_dx)
-    torch.testing.assert_close(backward(grad_dx, x=x, grad=grad, window=2), expected)
 
 
 def test_operators_page_shows_the_kernel_of_linear_recurrence() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from torch_opkit import HALF_DTYPES, vjp
+from torch_opkit import HALF_DTYPES
 from torchcommodity.ops._fused.batch_norm import channelwise
 
 Gradients = tuple[Tensor, Tensor, Tensor, Tensor]  # of x, weight, gamma and beta; empty where not needed
@@ -64,21 +64,6 @@ def parameter_gradients(
     d_bias = torch.zeros_like(d_gamma) if grad_mean is None and needs_input_grad[2] else grad_mean
     each = zip((d_x, d_weight, d_bias, d_gamma, d_beta), needs_input_grad, strict=True)
     return tuple(gradient if need else None for gradient, need in each)
-
-
-def second_backward(
-    reference: Callable[..., Gradients], grads: tuple[Tensor, ...], tensors: tuple[Tensor | None, ...]
-) -> tuple[Tensor | None, ...]:
-    """Gradients of `tensors`, the arguments of a backward pass in plain PyTorch, from those of its results."""
-    present = [x for x in tensors if x is not None]
-
-    def flat_gradients(*values: Tensor) -> Tensor:
-        remaining = iter(values)
-        results = reference(*(None if x is None else next(remaining) for x in tensors))
-        return torch.cat([y.flatten() for y in results])
-
-    gradients = iter(vjp(flat_gradients, present, torch.cat([g.flatten() for g in grads])))
-    return tuple(None if x is None else next(gradients) for x in tensors)
 
 
 def in_float32(function: Callable[..., tuple[Tensor, ...]], *tensors: Tensor) -> tuple[Tensor, ...]:

@@ -1,7 +1,5 @@
 """Fused convolution and batch normalization; the backward pass recomputes the convolution and stores only the input."""
 
-from typing import Any
-
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -24,7 +22,6 @@ from torchcommodity.ops._fused.batch_norm_backward import (
     memory_format,
     parameter_gradients,
     product_gradient,
-    second_backward,
 )
 from torchcommodity.ops._fused.convolution import (
     ConvolutionSize,
@@ -239,35 +236,6 @@ def _backward_fake(
     return d_x, d_weight, x.new_empty(weight.shape[0]), x.new_empty(weight.shape[0])
 
 
-def _second_backward(
-    *grads: Tensor,
-    grad: Tensor | None,
-    grad_mean: Tensor | None,
-    grad_variance: Tensor | None,
-    grad_product: Tensor | None,
-    x: Tensor,
-    weight: Tensor,
-    bias: Tensor | None,
-    gamma: Tensor | None,
-    beta: Tensor | None,
-    mean: Tensor,
-    variance: Tensor,
-    product: Tensor | None,
-    stride: list[int],
-    padding: list[int],
-    dilation: list[int],
-    groups: int,
-    eps: float,
-    needs_x: bool,
-    needs_weight: bool,
-) -> tuple[Tensor | None, ...]:
-    outputs, parameters = (grad, grad_mean, grad_variance, grad_product), (bias, gamma, beta)
-    settings: dict[str, Any] = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
-    settings |= {"eps": eps, "needs_x": needs_x, "needs_weight": needs_weight}
-    tensors = *outputs, x, weight, *parameters, mean, variance, product
-    return second_backward(lambda *x: _backward_reference(*x, **settings), grads, tensors)
-
-
 def _oracle(
     x: Tensor,
     weight: Tensor,
@@ -347,7 +315,7 @@ backward_operator = Op(
     "commodity::conv_bn_backward",
     reference=_backward_reference,
     fake=_backward_fake,
-    backward=_second_backward,
+    backward="reference",
     mask_nan_grad=False,
     cases=_backward_cases,
     time=None,

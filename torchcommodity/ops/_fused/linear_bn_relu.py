@@ -1,7 +1,5 @@
 """Fused linear layer, batch normalization and ReLU; the backward pass stores only the input."""
 
-from typing import Any
-
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -24,7 +22,6 @@ from torchcommodity.ops._fused.batch_norm_backward import (
     mask_channels,
     parameter_gradients,
     product_gradient,
-    second_backward,
 )
 
 
@@ -169,30 +166,6 @@ def _backward_fake(x: Tensor, weight: Tensor, needs_x: bool, needs_weight: bool)
     return x.new_empty(rows, x.shape[1]), d_weight, x.new_empty(features), x.new_empty(features)
 
 
-def _second_backward(
-    *grads: Tensor,
-    grad: Tensor | None,
-    grad_mean: Tensor | None,
-    grad_variance: Tensor | None,
-    grad_product: Tensor | None,
-    x: Tensor,
-    weight: Tensor,
-    bias: Tensor | None,
-    gamma: Tensor | None,
-    beta: Tensor | None,
-    mean: Tensor,
-    variance: Tensor,
-    product: Tensor | None,
-    eps: float,
-    needs_x: bool,
-    needs_weight: bool,
-) -> tuple[Tensor | None, ...]:
-    outputs, parameters = (grad, grad_mean, grad_variance, grad_product), (bias, gamma, beta)
-    tensors = *outputs, x, weight, *parameters, mean, variance, product
-    settings: dict[str, Any] = {"eps": eps, "needs_x": needs_x, "needs_weight": needs_weight}
-    return second_backward(lambda *x: _backward_reference(*x, **settings), grads, tensors)
-
-
 def _oracle(
     x: Tensor,
     weight: Tensor,
@@ -258,7 +231,7 @@ backward_operator = Op(
     "commodity::linear_bn_relu_backward",
     reference=_backward_reference,
     fake=_backward_fake,
-    backward=_second_backward,
+    backward="reference",
     mask_nan_grad=False,
     cases=_backward_cases,
     time=None,

@@ -1,7 +1,5 @@
 """One step of LLTM: matrix products by BLAS and the cell, as one operator."""
 
-from typing import Any
-
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -119,24 +117,6 @@ def _backward_fake(input: Tensor, h: Tensor, c: Tensor, weight: Tensor, needs: l
     return cell.needed((input, h, c, weight, weight[:, 0]), [*needs[:2], True, *needs[3:]])
 
 
-def _second_backward(
-    *grads: Tensor,
-    grad_h: Tensor | None,
-    grad_c: Tensor | None,
-    grad_gates: Tensor | None,
-    input: Tensor,
-    h: Tensor,
-    c: Tensor,
-    weight: Tensor,
-    gates: Tensor,
-    missing: Tensor,
-    needs: list[bool],
-) -> tuple[Tensor | None, ...]:
-    tensors = grad_h, grad_c, grad_gates, input, h, c, weight, gates
-    settings: dict[str, Any] = {"missing": missing, "needs": needs}
-    return *sequence.differentiate(lambda *x: _backward_reference(*x, **settings), tensors, grads), None
-
-
 def _oracle(input: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor | None = None) -> CellState:
     """As in the tutorial; a missing sample keeps its state."""
     gates = F.linear(torch.cat([h, input], dim=1), weight, bias).chunk(3, dim=1)
@@ -187,7 +167,7 @@ backward_operator = Op(
     "commodity::lltm_cell_backward",
     reference=_backward_reference,
     fake=_backward_fake,
-    backward=_second_backward,
+    backward="reference",
     mask_nan_grad=False,
     cases=_backward_cases,
     time=None,

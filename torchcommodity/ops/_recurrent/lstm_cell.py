@@ -1,7 +1,5 @@
 """One step of torch.nn.LSTMCell: matrix products by BLAS and the cell, as one operator."""
 
-from typing import Any
-
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -150,25 +148,6 @@ def _backward_fake(
     return cell.needed(likes, [*needs[:2], True, *needs[3:5], needs[5] or needs[6]])
 
 
-def _second_backward(
-    *grads: Tensor,
-    grad_h: Tensor | None,
-    grad_c: Tensor | None,
-    grad_gates: Tensor | None,
-    input: Tensor,
-    h: Tensor,
-    c: Tensor,
-    weight_ih: Tensor,
-    weight_hh: Tensor,
-    gates: Tensor,
-    missing: Tensor,
-    needs: list[bool],
-) -> tuple[Tensor | None, ...]:
-    tensors = grad_h, grad_c, grad_gates, input, h, c, weight_ih, weight_hh, gates
-    settings: dict[str, Any] = {"missing": missing, "needs": needs}
-    return *sequence.differentiate(lambda *x: _backward_reference(*x, **settings), tensors, grads), None
-
-
 def _oracle(
     input: Tensor, h: Tensor, c: Tensor, weight_ih: Tensor, weight_hh: Tensor, *biases: Tensor | None
 ) -> CellState:
@@ -223,7 +202,7 @@ backward_operator = Op(
     "commodity::lstm_cell_backward",
     reference=_backward_reference,
     fake=_backward_fake,
-    backward=_second_backward,
+    backward="reference",
     mask_nan_grad=False,
     cases=_backward_cases,
     time=None,

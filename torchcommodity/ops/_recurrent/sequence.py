@@ -328,20 +328,6 @@ def _scan(step: CellStep, gates: Tensor, missing: Tensor, weight: Tensor, h0: Te
     return h.movedim(0, -2).contiguous(), c.movedim(0, -2).contiguous()
 
 
-def differentiate(
-    function: Callable[..., tuple[Tensor, ...]], inputs: tuple[Tensor | None, ...], grads: tuple[Tensor, ...]
-) -> tuple[Tensor | None, ...]:
-    """Gradients of `inputs` from those of the outputs, themselves differentiable in both modes."""
-    with torch.enable_grad():
-        probes = [None if x is None else torch.zeros_like(x, requires_grad=True) for x in inputs]
-        outputs = function(*[x if x is None or probe is None else x + probe for x, probe in zip(inputs, probes)])
-        pairs = [(y, grad) for y, grad in zip(outputs, grads, strict=True) if y.requires_grad]
-        present = [probe for probe in probes if probe is not None]
-        outputs, cotangents = zip(*pairs)
-        gradients = iter(torch.autograd.grad(outputs, present, cotangents, create_graph=True, materialize_grads=True))
-    return tuple(None if probe is None else next(gradients) for probe in probes)
-
-
 def _backward_cases(operator: Op, backward: Op, gates: int) -> Cases:
     generator = torch.Generator().manual_seed(1)
     shapes = ((2, 3, 3), (2, 4), (2, 4), (4 * gates, 3), (4 * gates, 4), (4 * gates,), (2, 3, 4), (2, 3, 4))

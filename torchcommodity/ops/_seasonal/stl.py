@@ -166,8 +166,8 @@ def _backward(
     if not outer:  # linear in x: the transpose
         d_x: Tensor = stl_backward.operator(d_trend, d_seasonal, d_residual, x, *settings)
         return d_x
-    grads = torch.stack([d_trend, d_seasonal, d_residual, d_weights])
-    (d_x,) = vjp(lambda x: torch.stack(_reference(x, *settings, outer)), (x,), grads)
+    grads = d_trend, d_seasonal, d_residual, d_weights
+    (d_x,) = vjp(lambda x: _reference(x, *settings, outer), (x,), grads)
     return d_x
 
 
