@@ -68,7 +68,8 @@ def test_portfolio_backtest_without_skfolio_leaves_out_minimum_variance(monkeypa
 
     monkeypatch.setattr(import_module("torchcommodity.portfolio._backtest"), "minimum_variance", not_installed)
     config = replace(CONFIG, epochs=0)
-    result = portfolio.backtest(panel("2016-01-01"), config, costs=(0.0,), first_year=2018)
+    result = portfolio.backtest(panel("2016-01-01"), config, costs=(0.0,))
+    assert str(result.dates[0]) == "2017-01-02"  # by default from the second year of a short history
     assert result.excluded == ("minimum variance needs skfolio: pip install 'torchcommodity[portfolio]'",)
     assert len(result.results) == 5
 
@@ -76,5 +77,7 @@ def test_portfolio_backtest_without_skfolio_leaves_out_minimum_variance(monkeypa
 def test_portfolio_backtest_rejects_bad_input() -> None:
     with pytest.raises(ValueError, match=r"portfolio\.backtest: costs must not be empty"):
         portfolio.backtest(panel(), costs=())
+    with pytest.raises(ValueError, match=r"first_year must be in 2014\.\.2018 with .* before it; got first_year=2014 with 0"):
+        portfolio.backtest(panel(), first_year=2014)
     with pytest.raises(TypeError, match=r"portfolio\.backtest: prices must be a Panel, .*; got numpy\.ndarray"):
         portfolio.backtest(np.ones((300, 2)))

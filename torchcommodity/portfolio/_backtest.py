@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from torch_opkit.arguments import operation
-from torchcommodity.data import check_not_synthetic, summarize_names, to_panel, walk_forward
+from torchcommodity.data import calendar_years, check_not_synthetic, summarize_names, to_panel, walk_forward
 from torchcommodity.forecast import TEST_YEARS
 from torchcommodity.models import PortfolioLstm
 from torchcommodity.ops import linear_recurrence
@@ -139,7 +139,7 @@ def backtest(
             are not earned.
         config: model and training; its `cost` is replaced by each of `costs`.
         costs: costs of trading one unit of weight; the model is trained for each.
-        first_year: first test year; by default the last seven years are tested.
+        first_year: first test year; by default the last seven years are tested, or fewer in a short history.
         seed: random seed for training and bootstrap.
         progress: called as progress(done, total, description) after each training.
 
@@ -163,8 +163,7 @@ def backtest(
     if not costs:
         raise ValueError("portfolio.backtest: costs must not be empty")
     tradable = tradable_panel(panel)
-    first_year = int(str(panel.dates[-1])[:4]) - TEST_YEARS["daily"] + 1 if first_year is None else first_year
-    years = [block.test for block in walk_forward(panel.dates, test_start=first_year, horizon=1)]
+    years = _test_years(panel.dates, first_year)
     start = years[0].start
     baselines, excluded = _baseline_weights(tradable, config, start)
     results, fits = [], []
@@ -175,6 +174,20 @@ def backtest(
     return PortfolioBacktest(
         panel.dates[start:], panel.symbols, config.model.long_short, tuple(results), tuple(fits), tuple(excluded)
     )
+
+
+def _test_years(dates: Any, first_year: int | None) -> list[range]:
+    """Rows of each test year, with training rows before the first one."""
+    years = calendar_years(dates)
+    if first_year is None:
+        first_year = max(int(years[-1]) - TEST_YEARS["daily"] + 1, int(years[0]) + 1)
+    before = int((years < first_year).sum())
+    if not 1 < before < len(years):
+        raise ValueError(
+            f"portfolio.backtest: first_year must be in {years[0]}..{years[-1]} with rows to train on before it; got "
+            f"first_year={first_year} with {before}"
+        )
+    return [block.test for block in walk_forward(dates, test_start=first_year, horizon=1)]
 
 
 def _trained_weights(

@@ -190,10 +190,10 @@ def _changes(prices: Tensor, valid: Tensor) -> Tensor:  # (T, N) each -> (N,)
     return torch.stack([(own.diff() != 0).sum() for own in columns])
 
 
-def _constant(prices: Tensor, valid: Tensor) -> Tensor:  # (T, N) each -> (N,); False without a valid price
+def _constant(prices: Tensor, valid: Tensor) -> Tensor:  # (T, N) each -> (N,); False with fewer than two valid prices
     lowest = torch.where(valid, prices, torch.inf).amin(0)
     highest = torch.where(valid, prices, -torch.inf).amax(0)
-    return lowest == highest
+    return (lowest == highest) & (valid.sum(0) > 1)
 
 
 def _names(panel: Panel, mask: Tensor) -> list[str]:

@@ -33,6 +33,8 @@ def lookback(name: str, **settings: Any) -> int:
     """
     from torchcommodity.ops import indicators
 
+    if not isinstance(name, str):
+        raise_invalid("lookback", 'name must be the name of an indicator, such as "rsi"', TypeError, name=name)
     function: Any = getattr(indicators, name, None)
     if isinstance(function, series.Operator):
         return function.lookback(**settings)

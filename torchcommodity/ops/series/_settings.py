@@ -9,6 +9,7 @@ from torch_opkit.arguments import check_integer, check_number, raise_invalid
 Period = int | Tensor  # in rows; a Tensor holds real numbers, one for all or one per series, and may require a gradient
 Smoothing = Literal["talib", "wilder", "pandas", "simple"]
 Seed = Literal["talib", "pandas"]
+MAX_ROWS = 10**8  # a statement takes less than 10^9 rows, and formulas add and multiply periods
 
 
 def check_setting(operator: str, name: str, annotation: Any, value: Any, minimum: int) -> None:
@@ -21,5 +22,7 @@ def check_setting(operator: str, name: str, annotation: Any, value: Any, minimum
             raise_invalid(operator, expected, TypeError, dtype=value.dtype)
     elif annotation in (int, Period):
         check_integer(operator, minimum, **{name: value})
+        if value > MAX_ROWS:
+            raise_invalid(operator, f"{name} must be <= {MAX_ROWS}", **{name: value})
     elif annotation is float:
         check_number(operator, **{name: value})
