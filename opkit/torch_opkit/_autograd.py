@@ -7,7 +7,6 @@ calls this kernel for itself, and the kernel redispatches below autograd.
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress
@@ -47,8 +46,7 @@ class Gradients:
     once_differentiable: bool = False  # the formula of the gradient is not differentiable itself
 
     def __post_init__(self) -> None:
-        count = len(self.mutated) + len(self.overload._schema.returns)
-        values = [*self.argument_names, "output", *(f"output{i}" for i in range(count))]
+        values = [*self.argument_names, "output", *(f"output{i}" for i in range(self.num_outputs))]
         for formula, names in self.required.items():
             is_backward = formula is self.backward
             known = [*values, "needs_input_grad"] if is_backward else values
@@ -67,6 +65,10 @@ class Gradients:
         return [private.is_tensor_like_type(argument.type) for argument in self.overload._schema.arguments]
 
     @cached_property
+    def tensor_indices(self) -> list[int]:
+        return [i for i, is_tensor in enumerate(self.is_tensor) if is_tensor]
+
+    @cached_property
     def mutated(self) -> tuple[int, ...]:
         """Indices of the arguments that are written to; for the formulas their new values are the first outputs."""
         return mutated_indices(self.overload)
@@ -81,26 +83,37 @@ class Gradients:
         }
 
     @cached_property
-    def saved_tensors(self) -> list[int]:
-        """Indices of the Tensor arguments that a formula needs."""
-        return [i for i in self._saved if self.is_tensor[i]]
+    def num_outputs(self) -> int:
+        """Number of outputs that formulas see: new values of arguments that are written to, then the results."""
+        return len(self.mutated) + len(self.overload._schema.returns)
 
     @cached_property
-    def saved_settings(self) -> list[int]:
-        """Indices of the other arguments that a formula needs."""
-        return [i for i in self._saved if not self.is_tensor[i]]
+    def saved_tensors(self) -> dict[str, int]:
+        """Indices of the Tensor arguments that a formula needs, by name."""
+        return {name: i for name, i in self._saved.items() if self.is_tensor[i]}
 
     @cached_property
-    def _saved(self) -> list[int]:
+    def saved_settings(self) -> dict[str, int]:
+        """Indices of the other arguments that a formula needs, by name."""
+        return {name: i for name, i in self._saved.items() if not self.is_tensor[i]}
+
+    @cached_property
+    def _saved(self) -> dict[str, int]:
         required = {name for names in self.required.values() for name in names}
-        return [i for i, name in enumerate(self.argument_names) if name in required]
+        return {name: i for i, name in enumerate(self.argument_names) if name in required}
 
     @cached_property
     def saved_outputs(self) -> list[int]:
         """Indices of the outputs saved for `backward`: all if they are masked here, else those that it names."""
         names = self.required[self.backward]
-        indices = range(len(self.mutated) + len(self.overload._schema.returns))
+        indices = range(self.num_outputs)
         return [i for i in indices if self.mask_nan_grad or "output" in names or f"output{i}" in names]
+
+    @cached_property
+    def names_outputs(self) -> bool:
+        """Whether a formula needs the values of an output, not only where it is NaN."""
+        outputs = {"output", *(f"output{i}" for i in range(self.num_outputs))}
+        return any(not outputs.isdisjoint(names) for names in self.required.values())
 
     @cached_property
     def asks_for_needs(self) -> bool:
@@ -110,13 +123,16 @@ class Gradients:
     def call(self, formula: Formula, values: Iterable[Any], saved: dict[str, Any]) -> tuple[Any, ...]:
         return as_tuple(formula(*values, **{name: saved[name] for name in self.required[formula]}))
 
-    def check_count(self, values: list[Any]) -> list[Any]:
-        """The gradients that `backward` returned, if there is one for each Tensor argument."""
-        if len(values) != sum(self.is_tensor):
-            names = [name for name, is_tensor in zip(self.argument_names, self.is_tensor) if is_tensor]
+    def by_argument(self, values: Sequence[Any]) -> list[Any]:
+        """The gradients that `backward` returned, one for each Tensor argument, and None for each setting."""
+        if len(values) != len(self.tensor_indices):
+            names = [self.argument_names[i] for i in self.tensor_indices]
             expected = f"backward must return one gradient for each Tensor argument, {', '.join(names)}"
             raise TypeError(f"{self.overload._opname}: {expected}; got {len(values)}")
-        return values
+        results: list[Any] = [None] * len(self.is_tensor)
+        for i, value in zip(self.tensor_indices, values):
+            results[i] = value
+        return results
 
     def transpose(self, tangents: list[Any], saved: dict[str, Any], masks: Masks) -> list[Tensor | None]:
         """Derive the jvp from `backward`, which is linear in the gradient: differentiating it transposes it."""
@@ -136,19 +152,23 @@ class Gradients:
 
 def autograd_kernel(gradients: Gradients) -> Callable[..., Any]:
     """The kernel for the `Autograd` key, `kernel(keyset, *args)`; the keyset is None in a call from Python."""
-    overload, node = gradients.overload, _make_node(gradients)
+    overload, apply = gradients.overload, _make_node(gradients).apply
+    count, mutated = len(gradients.argument_names), gradients.mutated
+    old_values = [i for i in mutated if i in gradients.saved_tensors.values()]  # a formula needs them
+
+    def record(keyset: object, args: Sequence[Any]) -> Any:
+        if len(args) < count:
+            args = private.fill_defaults(overload._schema, args, {})[0]
+        if not mutated:
+            return apply(keyset, *args)
+        return write_back(mutated, args, apply(keyset, *clone_arguments(old_values, args)))
 
     def kernel(keyset: object, *args: object) -> Any:
-        needs_grad = torch.is_grad_enabled() and private.any_requires_grad(*args)
-        nested = private.transforms_active()
-        if needs_grad or nested or private.forward_mode_active():
-            with private.single_level() if nested else nullcontext():  # only torch.func asks, and entering takes time
-                if len(args) < len(gradients.argument_names):
-                    args = private.fill_defaults(overload._schema, args, {})[0]
-                if not gradients.mutated:
-                    return node.apply(keyset, *args)
-                named = [i for i in gradients.mutated if i in gradients.saved_tensors]  # they need the old values
-                return write_back(gradients.mutated, args, node.apply(keyset, *clone_arguments(named, args)))
+        if private.transforms_active():
+            with private.single_level():
+                return record(keyset, args)
+        if (torch.is_grad_enabled() and private.any_requires_grad(*args)) or private.forward_mode_active():
+            return record(keyset, args)
         return _call_below(overload, keyset, args)
 
     return kernel
@@ -179,14 +199,13 @@ def _call_below(overload: torch._ops.OpOverload, keyset: Any, args: tuple[Any, .
         return overload.redispatch(keyset & private.after_autograd, *args)
 
 
-def _call_functional(gradients: Gradients, keyset: object, args: tuple[Any, ...]) -> Any:
+def _call_functional(overload: torch._ops.OpOverload, keyset: object, args: tuple[Any, ...]) -> Any:
     """The call as a function: it writes to copies of the arguments, and returns these before its outputs."""
-    if not gradients.mutated:
-        return _call_below(gradients.overload, keyset, args)
+    mutated = mutated_indices(overload)
     with private.below_autograd():
-        copies = clone_arguments(gradients.mutated, args)
-    outputs = as_results(_call_below(gradients.overload, keyset, tuple(copies)))
-    return (*(copies[i] for i in gradients.mutated), *outputs)
+        copies = clone_arguments(mutated, args)
+    outputs = as_results(_call_below(overload, keyset, tuple(copies)))
+    return (*(copies[i] for i in mutated), *outputs)
 
 
 def _unpack(
@@ -196,17 +215,18 @@ def _unpack(
 
     With `mask_nan_grad`, NaN in outputs becomes zero: 0 * NaN would bring a warm-up row back into the gradient.
     """
-    names, count = gradients.argument_names, len(gradients.saved_tensors)
-    values = {names[i]: x for i, x in zip(gradients.saved_tensors, saved)} | ctx.settings
-    outputs = clean = [*saved[count:]]
+    values = dict(zip(gradients.saved_tensors, saved))
+    values.update(ctx.settings)
+    outputs = saved[len(gradients.saved_tensors) :]
     masks: Masks = [None] * len(outputs)
     if gradients.mask_nan_grad or mask_tangents:
         masks = [y.isnan() if _is_differentiable(y) else None for y in outputs]
-    if gradients.mask_nan_grad:
-        clean = [y if mask is None else y.masked_fill(mask, 0) for y, mask in zip(outputs, masks)]
-    values |= {f"output{i}": y for i, y in zip(output_indices, clean)}
-    if len(output_indices) == ctx.num_outputs:
-        values["output"] = from_results(clean)
+    if gradients.mask_nan_grad and gradients.names_outputs:
+        outputs = [y if mask is None else y.masked_fill(mask, 0) for y, mask in zip(outputs, masks)]
+    for i, y in zip(output_indices, outputs):
+        values[f"output{i}"] = y
+    if len(outputs) == gradients.num_outputs:
+        values["output"] = from_results(outputs)
     return values, masks
 
 
@@ -217,41 +237,45 @@ def _mask(values: Iterable[Any], masks: Masks) -> list[Any]:
 
 
 def _make_node(gradients: Gradients) -> Any:
+    # bound once: a call of a small operator takes ten microseconds, and each look-up a tenth of one
+    overload, mutated, is_tensor = gradients.overload, gradients.mutated, gradients.is_tensor
+    saved_tensors, saved_outputs = [*gradients.saved_tensors.values()], gradients.saved_outputs
+    saved_settings, asks_for_needs = [*gradients.saved_settings.items()], gradients.asks_for_needs
+
     class Node(private.SingleLevelFunction):
         _compiled_autograd_key = staticmethod(torch.autograd.Function._compiled_autograd_key)
 
         @staticmethod
         def forward(ctx: Any, keyset: object, *args: object) -> Any:
+            call = _call_functional if mutated else _call_below
             if nested := private.transforms_active():  # outer levels of torch.func differentiate the call below
                 with torch.enable_grad(), private.tangents_enabled(True):
-                    result = _call_functional(gradients, keyset, args)
+                    result = call(overload, keyset, args)
             else:  # PyTorch has disabled both
-                result = _call_functional(gradients, keyset, args)
-            outputs = as_tuple(result)
-            if constants := [y for y in outputs if not _is_differentiable(y)]:
+                result = call(overload, keyset, args)
+            outputs = result if isinstance(result, tuple) else (result,)
+            if constants := [y for y in outputs if not (y.is_floating_point() or y.is_complex())]:
                 ctx.mark_non_differentiable(*constants)
             if not gradients.materialize_grads:
                 ctx.set_materialize_grads(False)
-            ctx.num_outputs = len(outputs)
-            ctx.settings = {gradients.argument_names[i]: args[i] for i in gradients.saved_settings}
-            tensors: list[Any] = [args[i] for i in gradients.saved_tensors]
-            ctx.save_for_backward(*tensors, *[outputs[i] for i in gradients.saved_outputs])
+            ctx.settings = {name: args[i] for name, i in saved_settings}
+            tensors: list[Any] = [args[i] for i in saved_tensors]
+            ctx.save_for_backward(*tensors, *[outputs[i] for i in saved_outputs])
             if nested or private.forward_mode_active():
                 ctx.save_for_forward(*tensors, *outputs)  # freed at the end of this call
             return result
 
         @staticmethod
         def backward(ctx: Any, *grads: Any) -> Any:
-            saved, masks = _unpack(gradients, ctx, ctx.saved_tensors, gradients.saved_outputs)
+            saved, masks = _unpack(gradients, ctx, ctx.saved_tensors, saved_outputs)
             if gradients.mask_nan_grad:
                 grads = tuple(_mask(grads, masks))
-            if gradients.asks_for_needs:
-                saved["needs_input_grad"] = tuple(compress(ctx.needs_input_grad[1:], gradients.is_tensor))
-            values: Iterable[Any] = gradients.call(gradients.backward, grads, saved)
+            if asks_for_needs:
+                saved["needs_input_grad"] = tuple(compress(ctx.needs_input_grad[1:], is_tensor))
+            values: Sequence[Any] = gradients.call(gradients.backward, grads, saved)
             if gradients.once_differentiable and torch.is_grad_enabled():
-                values = _refuse_derivative(gradients.overload._opname, [*values], (*grads, *ctx.saved_tensors))
-            results = iter(gradients.check_count([*values]))
-            return None, *[next(results) if is_tensor else None for is_tensor in gradients.is_tensor]
+                values = _refuse_derivative(overload._opname, values, (*grads, *ctx.saved_tensors))
+            return None, *gradients.by_argument(values)
 
         @staticmethod
         def jvp(ctx: Any, _: object, *tangents: object) -> Any:
@@ -263,7 +287,7 @@ def _make_node(gradients: Gradients) -> Any:
                 primals = [
                     None if x is None else private.forward_ad.unpack_dual(x, level=0).primal for x in ctx.saved_tensors
                 ]
-                indices = [*range(ctx.num_outputs)]
+                indices = range(gradients.num_outputs)
                 saved, masks = _unpack(gradients, ctx, primals, indices, mask_tangents=True)
                 if gradients.jvp:
                     output_tangents: Iterable[Any] = gradients.call(gradients.jvp, tensor_tangents, saved)

@@ -23,18 +23,20 @@ class _ConvBN(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:  # (B, C, ...) -> (B, D, ...)
         """Normalize by batch statistics in training, by running statistics in evaluation."""
+        conv, norm = self.conv, self.norm
+        settings = _settings(norm)
         result = ops.conv_bn(
             x,
-            self.conv.weight,
-            self.conv.bias,
-            **_settings(self.norm),
-            stride=self.conv.stride,
+            conv.weight,
+            conv.bias,
+            **settings,
+            stride=conv.stride,
             padding=self.padding,
-            dilation=self.conv.dilation,
-            groups=self.conv.groups,
+            dilation=conv.dilation,
+            groups=conv.groups,
             recompute=self.recompute,
         )
-        _track(self.norm, result)
+        _track(norm, settings, result)
         return result.output
 
     def extra_repr(self) -> str:
@@ -189,9 +191,10 @@ class LinearBNReLU(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:  # (..., C) -> (..., D)
         """Normalize by batch statistics in training, by running statistics in evaluation."""
-        linear, settings = self.linear, _settings(self.norm)
+        linear, norm = self.linear, self.norm
+        settings = _settings(norm)
         result = ops.linear_bn_relu(x, linear.weight, linear.bias, **settings, recompute=self.recompute)
-        _track(self.norm, result)
+        _track(norm, settings, result)
         return result.output
 
 
@@ -216,27 +219,25 @@ def _from_modules(cls: Any, conv: Any, norm: Any, kinds: tuple[type[nn.Module], 
 
 def _settings(norm: Norm) -> dict[str, Any]:
     """Operator arguments of a batch norm; without running statistics it uses the batch in evaluation mode too."""
+    mean = norm.running_mean
     return {
         "gamma": norm.weight,
         "beta": norm.bias,
-        "running_mean": norm.running_mean,
+        "running_mean": mean,
         "running_variance": norm.running_var,
-        "training": norm.training or norm.running_mean is None,
+        "training": norm.training or mean is None,
         "eps": norm.eps,
     }
 
 
-def _track(norm: Norm, result: BatchNormOutput) -> None:
+def _track(norm: Norm, settings: dict[str, Any], result: BatchNormOutput) -> None:
     """Update the running statistics as torch does: unbiased variance, `momentum` or a cumulative average."""
     if not (norm.training and norm.track_running_stats):
         return
-    mean, variance, batches = norm.running_mean, norm.running_var, norm.num_batches_tracked
-    assert mean is not None
-    assert variance is not None
+    mean, variance, batches = settings["running_mean"], settings["running_variance"], norm.num_batches_tracked
     assert batches is not None
-    with torch.no_grad():
-        n = result.output.numel() // result.mean.numel()
-        batches.add_(1)
-        factor = batches.to(mean.dtype).reciprocal() if norm.momentum is None else norm.momentum
-        mean.lerp_(result.mean, factor)
-        variance.lerp_(result.variance * (n / (n - 1)), factor)
+    n = result.output.numel() // result.mean.numel()
+    batches.add_(1)
+    factor = batches.to(mean.dtype).reciprocal() if norm.momentum is None else norm.momentum
+    mean.lerp_(result.mean.detach(), factor)
+    variance.lerp_(result.variance.detach() * (n / (n - 1)), factor)

@@ -29,7 +29,6 @@ from torchcommodity.ops._fused.convolution import (
     convolve,
     convolve_backward,
     convolve_by_taps,
-    product_shape,
 )
 
 
@@ -99,12 +98,12 @@ def conv_bn(
     """
     running = {"running_mean": running_mean, "running_variance": running_variance}
     check_tensors("conv_bn", x, weight, eps, bias=bias, gamma=gamma, beta=beta, **running)
-    settings = convolution_settings("conv_bn", x, weight, stride, padding, dilation, groups)
+    settings, shape = convolution_settings("conv_bn", x, weight, stride, padding, dilation, groups)
     if not training:
         mean, variance = check_running("conv_bn", **running)
         weight, level = fold(weight, bias, gamma, beta, mean, variance, eps)
         return BatchNormOutput(convolve(x, weight, level, *settings), mean, variance)
-    check_count("conv_bn", product_shape(x, weight, *settings[:3]), x)
+    check_count("conv_bn", shape, x)
     save_product = saves_product(recompute, x, weight, bias, gamma, beta)
     y, mean, variance, _ = operator(x, weight, bias, gamma, beta, *settings, eps, save_product)
     return BatchNormOutput(y, mean, variance)

@@ -21,8 +21,8 @@ def convolution_settings(
     padding: ConvolutionSize | str,
     dilation: ConvolutionSize,
     groups: int,
-) -> Settings:
-    """Checked settings with one value per axis, and two for `padding`."""
+) -> tuple[Settings, tuple[int, ...]]:
+    """Checked settings with one value per axis, and two for `padding`; and the shape of the product."""
     if x.dim() not in (3, 4) or weight.dim() != x.dim():
         expected = "x must be (B, C, T) with weight (D, C, K), or (B, C, H, W) with (D, C, K, L)"
         raise_invalid(operator, expected, x=x, weight=weight)
@@ -35,10 +35,11 @@ def convolution_settings(
         sides = _padding_mode(operator, padding, x, weight, strides, dilations)
     else:
         sides = [size for size in _per_axis(operator, 0, x, padding=padding) for _ in range(2)]
-    if min(product_shape(x, weight, strides, sides, dilations)[2:]) < 1:
+    shape = product_shape(x, weight, strides, sides, dilations)
+    if min(shape[2:]) < 1:
         expected = "the kernel must fit in the padded input"
         raise_invalid(operator, expected, padding=padding, dilation=dilation, x=x, weight=weight)
-    return strides, sides, dilations, groups
+    return (strides, sides, dilations, groups), shape
 
 
 def _per_axis(operator: str, minimum: int, x: Tensor, **setting: ConvolutionSize) -> list[int]:
