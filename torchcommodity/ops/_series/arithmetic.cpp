@@ -15,7 +15,27 @@ inline void divide_elements(const Forward& tile, double zero) {
   for_elements(tile, [=](int64_t i) { y[i] = Quotient::value(a[i], b[i], zero); });
 }
 
+#if defined(__FMA__)
+// The bits of the division of normal numbers by one number, in half of its time: an estimate that is wrong by less than
+// one unit in the last place, and its exact remainder (Brisebarre, Muller and Raina 2004). Zeros and infinities have
+// the signs of a product.
+inline void divide_by(const Forward& tile, double b) {
+  const double reciprocal = 1 / b, rest = std::fma(-reciprocal, b, 1.0) / b;
+  const double* a = tile.x[0];
+  double* y = tile.y;
+  for_elements(tile, [=](int64_t i) {
+    const double estimate = std::fma(a[i], reciprocal, a[i] * rest), remainder = std::fma(-estimate, b, a[i]);
+    const double quotient = std::fma(remainder, reciprocal, estimate), product = a[i] * reciprocal;
+    y[i] = std::fabs(quotient) > 0 ? quotient : product;
+  });
+}
+#endif
+
 SERIES_KERNEL void divide(const Forward& tile) {
+#if defined(__FMA__)
+  const double b = tile.constant[1] ? std::fabs(*tile.x[1]) : 0;
+  if (b > 0x1p-64 && b < 0x1p64) return divide_by(tile, *tile.x[1]);
+#endif
   const double zero = tile.attribute_count ? tile.attributes[0] : kMissing;
   if (tile.constant[0])
     divide_elements<true, false>(tile, zero);

@@ -26,7 +26,8 @@ class BlockInputs {
     for (size_t i = 0; i < program_.statements.size(); ++i) {
       if (program_.statements[i].kind != Kind::kInput) continue;
       const int k = int(program_.statements[i].attributes[0]);
-      finite &= load_tile(data_[k] + offset, flat, flat_rows, runner.value(int(i)) + at * view.width);
+      double* value = runner.value(int(i)) + at * view.width;
+      finite &= load_tile(data_[k] + offset, flat, flat_rows, rows * view.stride, value);
       panels += k < program_.panels ? 1 : 0;
     }
     if (finite && panels == program_.panels) return;
@@ -39,11 +40,6 @@ class BlockInputs {
         mark_missing(data_[m] + offset, flat, flat_rows, bad_.data());
       remove_values(bad_.data(), size, runner.value(int(i)) + at * view.width);
     }
-  }
-
-  // Rows [begin, begin + rows) will be loaded soon.
-  void prefetch(const View& view, int64_t begin, int64_t rows) const {
-    for (const scalar_t* x : data_) prefetch_tile(x + begin * view.stride, view, rows);
   }
 
  private:
@@ -60,15 +56,15 @@ class BlockOutputs {
   // `y` is row 0 of the rows in the first output; the outputs are `size` elements apart.
   template <typename result_t>
   void store(TileRunner& runner, const View& view, int64_t rows, result_t* y, int64_t size, double absent) {
-    const double* bad = nullptr;
-    for (size_t k = 0; k < program_.outputs.size() && program_.outputs.size() > 1 && !bad; ++k)
-      if (any_missing(runner.value(program_.outputs[k]), rows * view.width)) bad = mark(runner, rows * view.width);
     int64_t flat_rows = rows;
     const View flat = flatten(view, flat_rows);
-    for (int output : program_.outputs) {
-      store_tile(runner.value(output), bad, flat, flat_rows, absent, y);
-      y += size;
-    }
+    const auto store_all = [&](const double* bad) {
+      bool any = false;
+      for (size_t k = 0; k < program_.outputs.size(); ++k)
+        any |= store_tile(runner.value(program_.outputs[k]), bad, flat, flat_rows, absent, y + int64_t(k) * size);
+      return any;
+    };
+    if (store_all(nullptr) && program_.outputs.size() > 1) store_all(mark(runner, rows * view.width));
   }
 
  private:
@@ -93,7 +89,6 @@ void run_rows(const Program& program, const Panel& panel, int64_t batch, int64_t
   for (int64_t t = 0, rows; t < steps; t += rows) {
     rows = std::min(tile, steps - t);
     inputs.load(runner, view, t, rows, 0);
-    inputs.prefetch(view, t + rows, std::min(tile, steps - t - rows));
     runner.run(time + t, 0, rows);
     outputs.store(runner, view, rows, y + t * view.stride, panel.shape.size(), absent);
   }

@@ -17,28 +17,27 @@ inline bool is_settled(const Forward& tile) {
   return !waiting;
 }
 
-// Most tiles are settled: no counts, no masks; the same bits. A missing value would stay in the average until the last
-// row, and the state is written after it.
+// Most tiles are settled: no counts, no masks; the same bits. Row by row, as the columns of a row do not wait for each
+// other; a single column waits in a register. A missing value would stay in the average until the last row.
 SERIES_KERNEL void exponential(const Forward& tile) {
   if (tile.tape || !is_settled(tile)) return scan<Exponential>(tile);
   const double weight = *tile.x[Exponential::kWeight];
-  const double *values = tile.x[Exponential::kValue], *last = tile.y + (tile.end - 1) * tile.width;
-  for_width(tile.width, [&](auto width) {
-    for_vectors(width, [&](auto average, int64_t n) {
-      decltype(average) x;
-      const double* from = values + n;
-      double* to = tile.y + n;
-      load<double>(average, tile.state + n);
-      const int64_t end = tile.end * width;
-      for (int64_t i = tile.begin * width; i < end; i += width) {
-        load<double>(x, from + i);
-        average = average + weight * (x - average);
-        store<double>(average, to + i);
-      }
-    });
-  });
-  if (any_missing(last, tile.width)) return scan<Exponential>(tile);
-  std::copy_n(last, tile.width, tile.state);
+  const double *x = tile.x[Exponential::kValue], *before = tile.state;
+  const int64_t end = tile.end * tile.width;
+  if (tile.width == 1) {
+    double average = *before;
+    for (int64_t i = tile.begin; i < end; ++i) tile.y[i] = average = average + weight * (x[i] - average);
+    before = tile.y + end - 1;
+  } else {
+    for (int64_t i = tile.begin * tile.width; i < end; i += tile.width) {
+      const double *from = before, *value = x + i;
+      double* to = tile.y + i;
+      for_columns(whole(tile.width), [=](int64_t n) { to[n] = from[n] + weight * (value[n] - from[n]); });
+      before = to;
+    }
+  }
+  if (any_missing(before, tile.width)) return scan<Exponential>(tile);
+  std::copy_n(before, tile.width, tile.state);
   for (int64_t n = 0; n < tile.width; ++n) tile.state[tile.width + n] += double(tile.end - tile.begin);
 }
 
