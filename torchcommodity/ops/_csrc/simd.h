@@ -9,6 +9,10 @@
 #include <utility>
 #include <vector>
 
+#if defined(__AVX__)
+#include <immintrin.h>
+#endif
+
 namespace commodity {
 
 // The vectors of a processor: 32 bytes on all, 64 with AVX-512. A function that is marked COMMODITY_WIDE is compiled
@@ -79,9 +83,12 @@ inline void store(const number_t& x, scalar_t* to) {
   *to = static_cast<scalar_t>(x);
 }
 
-// In place.
+// In place. The functions may set errno, which keeps the compiler from using the instruction for a vector.
 template <typename scalar_t>
 inline void square_root(Vec<scalar_t>& x) {
+#if defined(__AVX__)
+  if constexpr (sizeof(scalar_t) == sizeof(double)) return x = _mm256_sqrt_pd(x), void();
+#endif
   for (int l = 0; l < Simd<scalar_t>::count; ++l) x[l] = std::sqrt(x[l]);
 }
 
