@@ -1,72 +1,48 @@
-// Shares of exponentially weighted means on a GPU: the total weight of the values so far is a linear recurrence.
+// The shares of values in exponentially weighted means on a GPU: the total weight of the values so far is a linear
+// recurrence.
 #pragma once
 #include "device_scan.h"
-#include "device_windows.h"
-#include "ewm_weights.h"
 
 namespace commodity {
 
+// The total weight and the number of the values so far.
+struct WeightState {
+  double total, count;
+};
+
+struct WeightMap {
+  using State = WeightState;
+  Affine<> total;
+  double count;
+
+  COMMODITY_INLINE State operator()(const State& state) const {
+    return {total({state.total}).y[0], state.count + count};
+  }
+  COMMODITY_INLINE State apply(const State& state) const { return (*this)(state); }
+  COMMODITY_INLINE WeightMap after(const WeightMap& first) const {
+    return {total.after(first.total), first.count + count};
+  }
+};
+
 template <typename scalar_t>
-struct EwmShares {
-  FiniteValues<scalar_t> x;
-  const scalar_t* alpha;
+COMMODITY_INLINE bool is_valid(scalar_t x) {
+  return std::abs(x) < INFINITY;
+}
+
+// EwmWeight::next as a map of the total weight, and without branches.
+struct EwmRule {
   bool adjust, ignore_na;
-  double* shares;  // of each value in the mean of its row; zero where it is missing
 
-  COMMODITY_INLINE bool valid(int64_t panel, int64_t t, int64_t n) const {
-    const scalar_t value = x(panel, t, n);
-    return value == value;
+  COMMODITY_INLINE WeightMap map(bool adds, double alpha) const {
+    const double decay = adds && !adjust ? 0 : adds || !ignore_na ? 1 - alpha : 1;
+    return {{decay, {adds ? 1.0 : 0.0}}, adds ? 1.0 : 0.0};
   }
-  COMMODITY_INLINE double alpha_of(int64_t panel, int64_t n) const { return read(alpha + panel * x.assets + n); }
-
-  // EwmWeight::next as an affine map of the total weight.
-  COMMODITY_INLINE Affine<> operator()(int64_t panel, int64_t t, int64_t n) const {
-    const bool adds = valid(panel, t, n);
-    if (adds && !adjust) return {0, {1}};
-    return {adds || !ignore_na ? 1 - alpha_of(panel, n) : 1, {adds ? 1.0 : 0.0}};
-  }
-  COMMODITY_INLINE State<> operator()(int64_t, int64_t) const { return {}; }
-  COMMODITY_INLINE void operator()(int64_t panel, int64_t t, int64_t n, const State<>& previous, const State<>&) const {
-    EwmWeight weight{previous.y[0]};
-    shares[x.at(panel, t, n)] = weight.next(valid(panel, t, n), alpha_of(panel, n), adjust, ignore_na);
+  COMMODITY_INLINE double next_share(double& total, bool adds, double alpha) const {
+    const double decayed = adds || !ignore_na ? total * (1 - alpha) : total;
+    const double added = adjust || total == 0 ? 1 : alpha, sum = decayed + added;
+    total = adds ? (adjust ? sum : 1) : decayed;
+    return adds ? divide(added, sum) : 0;
   }
 };
-
-template <typename scalar_t>
-Tensor ewm_shares(const Tensor& x, const Tensor& alpha, bool adjust, bool ignore_na) {
-  const Panels panels(x);
-  const Tensor shares = scratch(x, x.numel());
-  const EwmShares<scalar_t> body{finite_values<scalar_t>(x, panels), alpha.const_data_ptr<scalar_t>(), adjust,
-                                 ignore_na, data_ptr<double>(shares)};
-  run_recurrence(x, panels.batch, panels.steps, panels.assets, body, body, body);
-  return shares;
-}
-
-// The first row with `min_periods` valid values so far, or the number of rows.
-template <typename scalar_t>
-struct FirstDefined {
-  FiniteValues<scalar_t> x;
-  int64_t min_periods;
-  int64_t* rows;
-
-  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t) const {
-    int64_t t = 0;
-    for (int64_t count = 0; t < x.steps; ++t) {
-      const scalar_t value = x(panel, t, n);
-      if (value == value && ++count == min_periods) break;
-    }
-    rows[panel * x.assets + n] = t;
-  }
-};
-
-template <typename scalar_t>
-Tensor first_defined_rows(const Tensor& x, int64_t min_periods) {
-  const Panels panels(x);
-  const Tensor rows = scratch(x, panels.batch * panels.assets);
-  launch_grid(x, Grid(panels.batch, panels.assets, 1),
-              FirstDefined<scalar_t>{finite_values<scalar_t>(x, panels), std::max<int64_t>(1, min_periods),
-                                     data_ptr<int64_t>(rows)});
-  return rows;
-}
 
 }  // namespace commodity

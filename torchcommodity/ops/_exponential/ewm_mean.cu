@@ -1,28 +1,10 @@
 // Exponentially weighted mean of (..., T, N), with pandas' rules for missing values and one alpha per column: the
 // recurrence y_t = (1 - b_t) y_{t-1} + b_t x_t with the share b_t of x_t, (device_scan.h).
-#include "device_scan.h"
+#include "ewm_device.h"
 
 using namespace commodity;
 
 namespace {
-
-// The total weight and the number of the values so far.
-struct WeightState {
-  double total, count;
-};
-
-struct WeightMap {
-  using State = WeightState;
-  Affine<> total;
-  double count;
-
-  COMMODITY_INLINE State operator()(const State& state) const {
-    return {total({state.total}).y[0], state.count + count};
-  }
-  COMMODITY_INLINE WeightMap after(const WeightMap& first) const {
-    return {total.after(first.total), first.count + count};
-  }
-};
 
 // Two recurrences in one kernel: the weights give the share of each value, and the shares the means.
 template <typename scalar_t>
@@ -42,27 +24,13 @@ struct EwmMean {
   static constexpr int kPhases = 7;
   const scalar_t *x, *alpha;
   scalar_t* y;
-  bool adjust, ignore_na;
+  EwmRule rule;
   double min_periods;
   Weights weights;
   Means means;
 
-  COMMODITY_INLINE static bool valid(scalar_t x) { return std::abs(x) < INFINITY; }
-  // EwmWeight::next as a map of the total weight.
-  COMMODITY_INLINE WeightMap weight_map(scalar_t x, double alpha_n) const {
-    const bool adds = valid(x);
-    const double decay = adds && !adjust ? 0 : adds || !ignore_na ? 1 - alpha_n : 1;
-    return {{decay, {adds ? 1.0 : 0.0}}, adds ? 1.0 : 0.0};
-  }
-  // EwmWeight::next without branches.
-  COMMODITY_INLINE double next_share(double& total, bool adds, double alpha_n) const {
-    const double decayed = adds || !ignore_na ? total * (1 - alpha_n) : total;
-    const double added = adjust || total == 0 ? 1 : alpha_n, sum = decayed + added;
-    total = adds ? (adjust ? sum : 1) : decayed;
-    return adds ? divide(added, sum) : 0;
-  }
   COMMODITY_INLINE static Affine<> mean_map(scalar_t x, double share) {
-    return {1 - share, {valid(x) ? share * x : 0}};
+    return {1 - share, {is_valid(x) ? share * x : 0}};
   }
 
   template <int phase>
@@ -74,9 +42,9 @@ struct EwmMean {
 #pragma unroll
       for (int i = 0; i < kScanRows; ++i)
         thread.x[i] = read(x + place.begin + ScanLinks::row(place, i) * weights.links.columns);
-      WeightMap map = weight_map(thread.x[0], thread.alpha);
+      WeightMap map = rule.map(is_valid(thread.x[0]), thread.alpha);
 #pragma unroll
-      for (int i = 1; i < kScanRows; ++i) map = weight_map(thread.x[i], thread.alpha).after(map);
+      for (int i = 1; i < kScanRows; ++i) map = rule.map(is_valid(thread.x[i]), thread.alpha).after(map);
       weights.put(shared.weights, place, map);
     } else if constexpr (phase == 1) {
       weights.compose_groups(shared.weights, place);
@@ -89,7 +57,8 @@ struct EwmMean {
       for (int i = 0; i < kScanRows; ++i) forget(thread.x[i]);
       thread.count = before.count;
 #pragma unroll
-      for (int i = 0; i < kScanRows; ++i) thread.shares[i] = next_share(total, valid(thread.x[i]), thread.alpha);
+      for (int i = 0; i < kScanRows; ++i)
+        thread.shares[i] = rule.next_share(total, is_valid(thread.x[i]), thread.alpha);
       Affine<> map = mean_map(thread.x[0], thread.shares[0]);
 #pragma unroll
       for (int i = 1; i < kScanRows; ++i) map = mean_map(thread.x[i], thread.shares[i]).after(map);
@@ -104,7 +73,7 @@ struct EwmMean {
       for (int i = 0; i < kScanRows; ++i) {
         forget(thread.x[i]), forget(thread.shares[i]);
         mean = mean_map(thread.x[i], thread.shares[i]).apply(mean);
-        thread.count += valid(thread.x[i]) ? 1 : 0;
+        thread.count += is_valid(thread.x[i]) ? 1 : 0;
         if (i < place.rows)
           y[place.begin + i * means.links.columns] =
               static_cast<scalar_t>(thread.count >= min_periods ? mean.y[0] : NAN);
@@ -125,8 +94,7 @@ Tensor ewm_mean(const Tensor& x_, const Tensor& alpha_, bool adjust, bool ignore
     const EwmMean<scalar_t> body{x.const_data_ptr<scalar_t>(),
                                  alpha.const_data_ptr<scalar_t>(),
                                  data_ptr<scalar_t>(y),
-                                 adjust,
-                                 ignore_na,
+                                 {adjust, ignore_na},
                                  double(std::max<int64_t>(1, min_periods)),
                                  {links, data_ptr<double>(totals) + 1},
                                  {links, data_ptr<double>(totals) + links.memory(2)}};
