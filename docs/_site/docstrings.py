@@ -23,7 +23,8 @@ class ShapeComments(griffe.Extension):
     def on_function(self, *, func: griffe.Function, **_: Any) -> None:
         if func.docstring:
             _unpack_keywords(func)
-            func.docstring.value = _add_shapes(_sections(func.docstring.value), _commented_lines(func))
+            text = _add_shapes(_sections(func.docstring.value), _commented_lines(func))
+            func.docstring.value = _state_returned_type(text, str(func.returns))
 
     def on_class(self, *, cls: griffe.Class, **_: Any) -> None:
         if cls.docstring:
@@ -130,6 +131,12 @@ def _add_shapes(text: str, signature: list[str]) -> str:
         elif name := PARAMETER.match(line):
             text = _insert(text, rf"^    {name[1]}: ", shape) or text
     return text
+
+
+def _state_returned_type(text: str, returns: str) -> str:
+    """Text with the type before what is returned where griffe would take a sentence up to a colon for the type."""
+    sentence = r"^Returns:\n    (?=[^:\n]* [^:\n]*:(?: |$))"
+    return re.sub(sentence, lambda match: f"{match[0]}{returns}: ", text, flags=re.MULTILINE)
 
 
 def _insert(text: str, pattern: str, shape: str) -> str | None:

@@ -211,7 +211,11 @@ def test_macd_forward_mode(bars: tuple[Tensor, ...]) -> None:
 BAD = [
     (lambda x: indicators.sma(x, 0), ValueError, "sma: timeperiod must be >= 1; got timeperiod=0"),
     (lambda x: indicators.sma(x, 2**40), ValueError, f"sma: timeperiod must be <= 100000000; got timeperiod={2**40}"),
-    (lambda x: indicators.lookback(x), TypeError, 'lookback: name must be the name of an indicator, such as "rsi"; got'),
+    (
+        lambda x: indicators.lookback(x),
+        TypeError,
+        'lookback: name must be the name of an indicator, such as "rsi"; got',
+    ),
     (lambda x: indicators.rsi(x, 1), ValueError, "rsi: timeperiod must be >= 2; got timeperiod=1"),
     (lambda x: indicators.sma(x, 3.0), TypeError, "sma: timeperiod must be an int; got timeperiod=3.0"),
     (lambda x: indicators.sma(x.squeeze(-1)), ValueError, r"sma: real must be \(..., T, N\); got real \(300,\)"),

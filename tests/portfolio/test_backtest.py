@@ -77,7 +77,9 @@ def test_portfolio_backtest_without_skfolio_leaves_out_minimum_variance(monkeypa
 def test_portfolio_backtest_rejects_bad_input() -> None:
     with pytest.raises(ValueError, match=r"portfolio\.backtest: costs must not be empty"):
         portfolio.backtest(panel(), costs=())
-    with pytest.raises(ValueError, match=r"first_year must be in 2014\.\.2018 with .* before it; got first_year=2014 with 0"):
+    with pytest.raises(
+        ValueError, match=r"first_year must be in 2014\.\.2018 with .* before it; got first_year=2014 with 0"
+    ):
         portfolio.backtest(panel(), first_year=2014)
     with pytest.raises(TypeError, match=r"portfolio\.backtest: prices must be a Panel, .*; got numpy\.ndarray"):
         portfolio.backtest(np.ones((300, 2)))
