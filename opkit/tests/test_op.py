@@ -293,6 +293,10 @@ def test_op_refuses_another_number_of_gradients_than_of_tensors(gradients: int) 
     ("formulas", "message"),
     [
         ({"backward": lambda grad, *, y: y * grad}, "backward must take values by keyword of x, output, .*; got y"),
+        (
+            {"backward": lambda grad, x: x * grad},
+            r"backward must take a gradient for each output .1., then values by keyword, after \*; got x before",
+        ),
         ({"backward": lambda grad: grad, "jvp": lambda t, *, y: y * t}, "jvp must take values by keyword .*; got y"),
         (
             {"backward": lambda grad: grad, "jvp": lambda t, *, needs_input_grad: t},

@@ -54,6 +54,13 @@ class Gradients:
                 label = f"Op {self.overload._opname}: {'backward' if is_backward else 'jvp'}"
                 expected = f"values by keyword of {', '.join(known)}"
                 raise TypeError(f"{label} must take {expected}; got {', '.join(unknown)}")
+        parameters = inspect.signature(self.backward).parameters.values()
+        positional = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD and p.default is p.empty]
+        if extra := positional[self.num_outputs :]:
+            expected = f"a gradient for each output ({self.num_outputs}), then values by keyword, after *"
+            raise TypeError(
+                f"Op {self.overload._opname}: backward must take {expected}; got {', '.join(extra)} before *"
+            )
 
     @cached_property
     def argument_names(self) -> list[str]:
