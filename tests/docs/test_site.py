@@ -119,7 +119,7 @@ def test_reference_shows_shapes_of_signatures(site: Path) -> None:
 
 def test_reference_takes_no_sentence_for_a_returned_type(site: Path) -> None:
     page = text_of(site / "reference" / "losses.html")
-    assert 'Tensor – () or, with "none" and not pooled, (...) negative ratio per row, not per year: multiply by' in page
+    assert '() or, with "none" and not pooled, (...) negative ratio per row, not per year: multiply by' in page
 
 
 def test_reference_shows_keywords_that_functions_share(site: Path) -> None:

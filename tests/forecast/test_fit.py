@@ -110,7 +110,7 @@ def test_fit_rejects_unusable_prices_by_name(panel: Panel) -> None:
     for price in (50.0, -1.0):  # negative prices are those of a spread
         with pytest.raises(ValueError, match="fit: the prices of every symbol must vary; got constant prices for WTI"):
             forecast.fit(frame_with(panel, price))
-    with pytest.raises(ValueError, match="fit: every symbol must have at least 505 positive prices .*; got WTI 1"):
+    with pytest.raises(ValueError, match=r"fit: every symbol must have at least 505 positive prices .*; got WTI 1"):
         forecast.fit(panel["WTI"].to_pandas().iloc[:1])
     late = frame_with(panel["WTI"], 50.0)
     late.iloc[:200] = panel["WTI"].to_pandas().iloc[:200]
