@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
@@ -29,32 +30,50 @@ SHARED = re.compile(r"(\d+) bytes smem")
 WARPS, REGISTERS = 64, 65536  # of a multiprocessor; 8 registers of a thread are allocated at a time
 
 
-def compile_kernels(architecture: str) -> str:
-    """What the assembler says of each kernel."""
+@dataclass(frozen=True)
+class Resources:
+    """Of one kernel."""
+
+    stack: int
+    spilled: int
+    registers: int
+    shared: int
+
+    @property
+    def warps(self) -> int:
+        """How many a multiprocessor holds."""
+        allocated = -(-self.registers // 8) * 8
+        return min(WARPS, REGISTERS // (allocated * 32))
+
+
+def compile_kernels(architecture: str, cubin: Path) -> dict[str, Resources]:
+    """Compile all kernels; what the assembler says of each, by mangled name."""
     compiler = nvcc()
     if compiler is None:
         raise SystemExit("cuda_resources: nvcc is not installed")
-    target = f"-gencode=arch=compute_{architecture},code=sm_{architecture}"
-    options = ["-std=c++20", "-O0", "-DTORCH_TARGET_VERSION=0x020a000000000000", "-DUSE_CUDA", "-Xcompiler=-fPIC"]
-    options += ["--expt-relaxed-constexpr", "-Xptxas=-v", target, *(f"-I{path}" for path in INCLUDES)]
-    with tempfile.TemporaryDirectory() as folder:
-        command = [compiler, *options, "-c", str(unity(Path(folder))), "-o", f"{folder}/unity.o"]
-        process = subprocess.run(command, capture_output=True, text=True)
+    options = ["-std=c++20", "-DTORCH_TARGET_VERSION=0x020a000000000000", "-DUSE_CUDA", "-Xcompiler=-fPIC"]
+    options += ["--expt-relaxed-constexpr", "-Xptxas=-v", *(f"-I{path}" for path in INCLUDES)]
+    target = [f"-gencode=arch=compute_{architecture},code=sm_{architecture}", "-cubin", "-o", str(cubin)]
+    process = subprocess.run([compiler, *options, *target, str(unity(cubin.parent))], capture_output=True, text=True)
     if process.returncode:
         raise SystemExit(process.stderr[-3000:])
-    return process.stderr
+    return read_report(process.stderr)
 
 
-def rows(report: str) -> list[list[str]]:
-    found = ENTRY.findall(report)
-    names = subprocess.run(["c++filt"], input="\n".join(entry[0] for entry in found), capture_output=True, text=True)
-    table = []
-    for name, (_, stack, spilled, registers, rest) in zip(names.stdout.splitlines(), found):
-        kernel, body = split_name(name)
-        allocated = -(-int(registers) // 8) * 8
+def read_report(report: str) -> dict[str, Resources]:
+    table = {}
+    for name, stack, spilled, registers, rest in ENTRY.findall(report):
         shared = SHARED.search(rest)
-        warps = min(WARPS, REGISTERS // (allocated * 32))
-        table.append([kernel, body, registers, str(warps), shared[1] if shared else "0", stack, spilled])
+        table[name] = Resources(int(stack), int(spilled), int(registers), int(shared[1]) if shared else 0)
+    return table
+
+
+def rows(kernels: dict[str, Resources]) -> list[list[str]]:
+    names = subprocess.run(["c++filt"], input="\n".join(kernels), capture_output=True, text=True).stdout.splitlines()
+    table = []
+    for used, (kernel, body) in zip(kernels.values(), map(split_name, names)):
+        numbers = used.registers, used.warps, used.shared, used.stack, used.spilled
+        table.append([kernel, body, *map(str, numbers)])
     return sorted(table, key=lambda row: (int(row[3]), row[:2]))
 
 
@@ -69,7 +88,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--page", type=Path, help="Page whose table `resources` is replaced, with a CSV beside it")
     page = parser.parse_args().page
-    table = rows(compile_kernels("90"))
+    with tempfile.TemporaryDirectory() as folder:
+        table = rows(compile_kernels("90", Path(folder) / "kernels.cubin"))
     few = format_table(HEADS, table[:EXTREMES])
     if page is None:
         print(few)

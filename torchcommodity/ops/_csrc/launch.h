@@ -5,22 +5,14 @@
 #include <torch/csrc/inductor/aoti_torch/c/shim.h>
 #include <torch/csrc/stable/accelerator.h>
 
+#include "launch_sizes.h"
 #include "native.h"
+#include "team_size.h"
 
 #define COMMODITY_CUDA(name) \
   STABLE_TORCH_LIBRARY_IMPL(commodity, CUDA, m) { m.impl(#name, COMMODITY_BOX(commodity::OnOneDevice<&name>::call)); }
 
 namespace commodity {
-
-constexpr int kThreads = 256, kWarp = 32;
-constexpr int64_t kChunk = 64;  // rows per item of a recurrence; a constant, so that results do not depend on the GPU
-constexpr int64_t kFewThreads = 1 << 15;  // fewer are in blocks of a warp, so that more multiprocessors have work
-constexpr int64_t kBlocks = 1 << 20;      // at most; each thread then takes several items
-// Of a scan over time; constants, so that results do not depend on the GPU: threads of a block, rows of a thread, and
-// threads whose rows are composed to one map
-constexpr int kScanThreads = 512, kScanRows = 8, kScanGroup = 4;
-constexpr int kScanBlocks = 2;         // per multiprocessor, which limits the registers of a thread
-constexpr int kMultiprocessors = 128;  // about, for the work of a block; results do not depend on it
 
 // Reads an input through the read-only cache. The kernel must not write to this memory.
 template <typename T>
@@ -308,8 +300,7 @@ __global__ void __launch_bounds__(kThreads)
 template <typename Body>
 void launch_teams(const Tensor& like, int64_t panels, int64_t n, int64_t bytes, const Body& body) {
   if (panels == 0) return;
-  const int columns = static_cast<int>(std::clamp<int64_t>(n, 1, kWarp));
-  const int threads = static_cast<int>(std::clamp<int64_t>(n, 1, kThreads / columns)) * columns;
+  const TeamSize size(n);
   const bool in_shared = bytes <= kSharedBytes;
   const int64_t blocks =
       std::min(panels, in_shared ? kBlocks : std::max<int64_t>(1, kGlobalBytes / std::max<int64_t>(1, bytes)));
@@ -317,8 +308,8 @@ void launch_teams(const Tensor& like, int64_t panels, int64_t n, int64_t bytes, 
   on_stream(like, [&](cudaStream_t stream) {
     const auto launch = [&](auto kernel, int64_t shared) {
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
-      kernel<<<static_cast<unsigned>(blocks), threads, shared, stream>>>(panels, columns, bytes, body,
-                                                                         static_cast<char*>(memory.mutable_data_ptr()));
+      kernel<<<static_cast<unsigned>(blocks), size.threads, shared, stream>>>(
+          panels, size.columns, bytes, body, static_cast<char*>(memory.mutable_data_ptr()));
     };
     in_shared ? launch(each_team<true, Body>, bytes) : launch(each_team<false, Body>, 0);
   });

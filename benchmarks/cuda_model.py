@@ -1,0 +1,297 @@
+"""A model of the time of every CUDA kernel, and what bounds it: no GPU is needed.
+
+python benchmarks/cuda_model.py --page docs/results/cuda.md
+
+The sources give the facts. Compiled for the CPU to count, the kernels say how many threads a launch has and which
+memory they access (cuda_trace.py); compiled for a GPU, how many warps fit into a multiprocessor, and what one pass of
+their main loop takes (cuda_resources.py, cuda_sass.py). A launch takes as long as the slowest of
+
+- memory: the sectors of 32 bytes that differ, at the speed of a copy;
+- cache: the sectors of all accesses, at the speed of the second-level cache;
+- instructions: those of all warps, on the units of all multiprocessors;
+- latency: one thread's passes, one after another, for as many rounds as the warps need to fit; and the hand-over
+  between blocks that wait for one another.
+
+The floor is a copy of inputs and outputs. Speeds that a GPU has shown (docs/results/cuda.md) stand beside the model.
+"""
+
+import argparse
+import csv
+import math
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "cuda"))
+
+import cuda_kernels
+import torch
+from cuda_resources import Resources, compile_kernels
+from cuda_sass import Loop, disassemble, main_loop
+from cuda_trace import Launch, Tracer, compile_traced, demangle
+from cuda_unity import KERNELS
+from markdown import EXTREMES, commit, date, format_table, read_table, replace_table, sort_by, write_csv
+from operators import cases_of, is_linear, shape_of
+from torch import Tensor
+
+from native.library import kernel_name
+from torch_opkit import OPERATORS
+from torch_opkit._contract.case import Case, SkipCheck
+from torch_opkit._contract.resize import resize
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "results" / "cuda.md"
+LARGE, MATRICES, FORECASTER = (4, 10000, 1024), (4, 10000, 40), (32, 1000, 10)
+WINDOW = 60  # of the large size, as in the table of speeds
+HEADS = ("operator", "inputs", "launches", "threads", "warps fit", "fetched / used", "traffic / floor", "accesses")
+HEADS += ("floor, ms", "model, ms", "of floor", "bound by", "measured, ms")
+FIELDS = ["operator", "inputs", "launches", "threads", "warps", "fetched", "traffic", "accesses"]
+FIELDS += ["floor_ms", "model_ms", "of_floor", "bound", "measured_ms"]
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """An H200: of an H100, memory alone differs."""
+
+    copy: float  # bytes per second that a copy reads and writes, as measured
+    call: float  # seconds of the host for the smallest call, as measured
+    multiprocessors: int = 132
+    clock: float = 1.83e9
+    warps: int = 64  # of a multiprocessor
+    shared: int = 227 << 10
+    cache: float = 5.5e12  # bytes per second
+    memory_cycles: int = 600  # until a load is there
+    cache_cycles: int = 40
+    launch: float = 2e-6  # seconds between two kernels of a call
+    hand_over: float = 1.5e-6  # seconds from block to block, through the second-level cache and back
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Seconds of a launch by what may bound it."""
+
+    launch: Launch
+    fit: int  # warps in a multiprocessor
+    memory: float
+    cache: float
+    instructions: float
+    latency: float
+
+    @property
+    def seconds(self) -> float:
+        return max(self.memory, self.cache, self.instructions, self.latency)
+
+    def bound(self, gpu: Gpu) -> str:
+        if self.seconds == self.latency:
+            return "few threads" if self.launch.warps < gpu.multiprocessors * self.fit else "latency"
+        return max(("memory", "cache", "instructions"), key=lambda name: float(getattr(self, name)))
+
+
+def estimate(launch: Launch, resources: Resources, loop: Loop, gpu: Gpu) -> Estimate:
+    in_block = -(-launch.threads // 32)
+    by_shared = gpu.shared // resources.shared * in_block if resources.shared else gpu.warps
+    fit = max(1, min(resources.warps, by_shared) // in_block) * in_block  # warps of whole blocks
+    accesses = (launch.instructions + launch.shared / 32) / launch.share
+    first = launch.touched / max(launch.sectors, 1)  # part of the loads that finds nothing in the cache
+    load = first * gpu.memory_cycles + (1 - first) * gpu.cache_cycles
+    alone = launch.longest / loop.accesses * loop.latency(load) / gpu.clock
+    rounds = max(1, launch.warps / (fit * gpu.multiprocessors))
+    return Estimate(
+        launch,
+        fit,
+        memory=32 * launch.touched / launch.share / gpu.copy,
+        cache=32 * launch.sectors / launch.share / gpu.cache,
+        instructions=accesses / loop.accesses * loop.issue / (4 * gpu.multiprocessors * gpu.clock),
+        latency=alone * rounds + launch.serial * gpu.hand_over * (launch.serial > 1),
+    )
+
+
+def plain(name: str) -> str:
+    """`each_item<Body>` of a kernel's name, as both compilers write it."""
+    kernel = name.removeprefix("void ").removeprefix("commodity::").partition(">(")
+    return re.sub(r"\(anonymous namespace\)::|\s", "", kernel[0] + kernel[1].rstrip("("))
+
+
+class Model:
+    """Estimates of calls, from the kernels compiled in a folder."""
+
+    def __init__(self, folder: Path, gpu: Gpu) -> None:
+        self.gpu = gpu
+        with ThreadPoolExecutor() as pool:
+            (folder / "cpu").mkdir()
+            library = pool.submit(compile_traced, folder / "cpu")
+            resources = compile_kernels("90", folder / "kernels.cubin")
+            self.tracer = Tracer(library.result())
+        code = disassemble(folder / "kernels.cubin")
+        self.kernels = {
+            plain(name): (resources[mangled], main_loop(code[mangled]))
+            for mangled, name in zip(resources, demangle([*resources]))
+        }
+
+    def kernel(self, kernel: str, body: str) -> tuple[Resources, Loop]:
+        """With memory beside it, a kernel is compiled twice: for shared memory, and for global."""
+        names = [plain(f"{kernel}<{variant}{body}>") for variant in ("", "true, ", "false, ")]
+        return next(self.kernels[name] for name in names if name in self.kernels)
+
+    def row(self, cells: tuple[str, str], call: Callable[[], Any], inputs: Sequence[Any], measured: str) -> list[str]:
+        launches, size = self.tracer.count(call)
+        if not launches:
+            return [*cells, *[""] * 9, "not counted", measured]
+        names = demangle([launch.body for launch in launches])
+        estimates = [
+            estimate(launch, *self.kernel(launch.kernel, name), self.gpu) for launch, name in zip(launches, names)
+        ]
+        floor = (size + sum(x.nbytes for x in inputs if isinstance(x, Tensor))) / self.gpu.copy
+        seconds = sum(e.seconds for e in estimates) + self.gpu.launch * (len(estimates) - 1)
+        seconds = max(seconds, self.gpu.call)
+        most = max(estimates, key=lambda e: e.seconds)
+        launch = most.launch
+        fetched = 32 * sum(e.launch.sectors / e.launch.share for e in estimates)
+        used = sum(e.launch.bytes / e.launch.share for e in estimates)
+        return [
+            *cells,
+            str(len(estimates)),
+            str(32 * launch.warps),
+            str(most.fit),
+            f"{fetched / max(used, 1):.1f}",
+            f"{sum(e.memory for e in estimates) / floor:.1f}",
+            str(launch.longest),
+            f"{1e3 * floor:.3f}",
+            f"{1e3 * seconds:.3f}",
+            f"{floor / seconds:.0%}",
+            "the call" if seconds == self.gpu.call else most.bound(self.gpu),
+            measured,
+        ]
+
+
+def measured_gpu() -> Gpu:
+    """What the page of the last speeds says of the GPU and its host."""
+    copy = re.search(r"a copy runs at about (\d+) GB/s", PAGE.read_text())
+    assert copy, PAGE
+    return Gpu(copy=1e9 * float(copy[1]), call=1e-3 * min(map(float, measured_small().values())))
+
+
+def measured_small() -> dict[str, str]:
+    with PAGE.with_name("cuda-speeds.csv").open() as file:
+        return {f"{row['operator']} {row['shape']}": row["forward_ms"] for row in csv.DictReader(file)}
+
+
+def operator_rows(model: Model) -> Iterator[list[str]]:
+    """Every operator at both sizes; windows of the large one are those of the table of speeds."""
+    speeds = measured_small()
+    for op in sorted(OPERATORS.values(), key=lambda op: op.name):
+        if not torch._C._dispatch_has_kernel_for_dispatch_key(op.qualified_name, "CPU"):
+            continue
+        large = LARGE if is_linear(cases_of(op)[0]) else MATRICES
+        for shape in (large, FORECASTER):
+            case = cases_of(op)[0]
+            if shape == large and "window" in case.sample.settings:
+                case.sample.settings["window"] = WINDOW
+            case = in_size(case, shape)
+            cells = f"`{op.name}`", shape_of(case)
+            yield model.row(cells, case.call, case.tensors, speeds.get(f"{op.name} {shape_of(case)}", ""))
+
+
+def in_size(case: Case, shape: tuple[int, int, int]) -> Case:
+    """A sample in float32 and another size, without a call; as it is if its axes fit no other size."""
+    case = case.map_tensors(lambda x: x.float() if x.is_floating_point() else x)
+    batch, rows, assets = shape
+    with suppress(SkipCheck):
+        case = resize(case, batch=batch, rows=rows, assets=assets)
+    return case
+
+
+def benchmark_rows(model: Model) -> Iterator[list[str]]:
+    """The calls of the table of speeds."""
+    cuda_kernels.DEVICE = torch.device("cpu")
+    _, rows = read_table(PAGE.read_text().partition("<!-- speeds -->")[2].partition("On the sequences")[0])
+    speeds = {(row[0].strip("`"), row[1]): row[2] for row in rows}
+    for large in cuda_kernels.rows():
+        inputs, measured = large.inputs(), speeds.get((large.operator, large.setting), "")
+        yield model.row((f"`{large.operator}`", large.setting), partial(large.function, *inputs), inputs, measured)
+
+
+def accuracy(rows: list[list[str]]) -> str:
+    """How far the model is from what was measured."""
+    changed = changed_since(speeds_commit())
+    pairs = [(row[0], float(row[9]) / float(row[-1])) for row in rows if row[9] and row[-1] and row[0] not in changed]
+    if not pairs:
+        return "None was measured."
+    factors = {name: max(ratio, 1 / ratio) for name, ratio in pairs}
+    worst = max(factors, key=lambda name: factors[name])
+    mean = math.exp(sum(math.log(ratio) for _, ratio in pairs) / len(pairs))
+    return (
+        f"Kernels changed since: {', '.join(sorted(changed)) or 'none'}. For half of {len(pairs)} other calls "
+        f"the model is within a factor of {median(factors.values()):.1f} of what a GPU took; it is worst for "
+        f"{worst}, by a factor of {factors[worst]:.0f}. The geometric mean of model / measured is {mean:.2f}."
+    )
+
+
+def speeds_commit() -> str:
+    commits = re.findall(r"commit (\w+)", PAGE.read_text().partition("<!-- speeds -->")[2])
+    return commits[0]
+
+
+def changed_since(commit: str) -> set[str]:
+    """Operators of which a source, or a header of their family, is not what it was."""
+    command = ["git", "diff", "--name-only", commit, "HEAD", "--", "torchcommodity/ops"]
+    files = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    changed = {ROOT / file for file in files}
+    return {f"`{kernel_name(path)}`" for path in KERNELS if changed & with_headers(path)}
+
+
+def with_headers(source: Path) -> set[Path]:
+    """A source and the headers beside it that it includes."""
+    headers = re.findall(r'^#include "(.+)"', source.read_text(), re.MULTILINE)
+    return {source}.union(*(with_headers(source.parent / name) for name in headers if (source.parent / name).exists()))
+
+
+def write_section(page: Path, rows: list[list[str]], gpu: Gpu) -> None:
+    """The calls that a GPU has timed, those of the large size furthest from the floor, and a file with all."""
+    file = page.with_name(f"{page.stem}-model.csv")
+    write_csv(file, FIELDS, rows)
+    timed, large = ([row for row in rows if row[-1]], [row for row in rows if not row[-1] and is_large(row)])
+    counted = sum(row[9] != "" for row in rows)
+    text = (
+        f"[All {len(rows)} calls]({file.name}), as CSV; {counted} were counted. Those that a GPU has timed:\n\n"
+        f"{format_table(HEADS, timed)}\n\n{accuracy(rows)}\n\nOf the others with inputs of more than a million "
+        f"values, those furthest from the floor:\n\n{format_table(HEADS, sort_by(large, 10)[:EXTREMES])}\n\n"
+        f"Copy at {gpu.copy / 1e9:.0f} GB/s, no call under {1e3 * gpu.call:.3f} ms: as measured. nvcc for compute "
+        f"capability 9.0; {date()}, commit {commit()}."
+    )
+    replace_table(page, "model", text)
+
+
+def is_large(row: list[str]) -> bool:
+    shapes = re.findall(r"\(([\d, ]+)\)", row[1])
+    return any(math.prod(int(size) for size in shape.split(",") if size.strip()) > 1 << 20 for shape in shapes)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--page", type=Path, help="Page whose table `model` is replaced, with a CSV beside it")
+    page, gpu = parser.parse_args().page, measured_gpu()
+    with tempfile.TemporaryDirectory() as folder:
+        model = Model(Path(folder), gpu)
+    rows = list[list[str]]()
+    for row in chain(benchmark_rows(model), operator_rows(model)):
+        print(" | ".join(row), flush=True)
+        rows.append(row)
+    print(accuracy(rows))
+    if page:
+        write_section(page, rows, gpu)
+
+
+if __name__ == "__main__":
+    main()
