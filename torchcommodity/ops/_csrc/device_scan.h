@@ -126,20 +126,37 @@ struct BlockScan {
 
 // A recurrence as one body: column(panel, n) holds what is constant in a column, load(column, i, t) the inputs of row
 // t, map(column, row) its map, initial(column) the state before the first row, and write(column, i, t, row, previous
-// state, state) takes the result. i is the index of the value in (batch, steps, columns).
+// state, state) takes the result. i is the index of the value in (batch, steps, columns). A body with kSums has sums
+// over time: add(column, row, previous state, sums) adds to them, and they arrive in pieces of kSumRows rows at
+// body.pieces[((panel * number of pieces + piece) * kSums + k) * columns + n].
+constexpr int64_t kSumRows = kScanRows * kScanGroup;
+
+template <typename Body>
+constexpr int kSumsOf = 0;
+template <typename Body>
+  requires requires { Body::kSums; }
+constexpr int kSumsOf<Body> = Body::kSums;
+
+template <typename Scan, int kSums>
+struct SharedSums : Scan::Shared {
+  double sums[kSums][kScanThreads];
+};
+template <typename Scan>
+struct SharedSums<Scan, 0> : Scan::Shared {};
+
 template <typename Body>
 struct ScanBlock {
   using Column = decltype(std::declval<const Body&>().column(0, 0));
   using Row = decltype(std::declval<const Body&>().load(std::declval<Column>(), 0, 0));
   using Map = decltype(std::declval<const Body&>().map(std::declval<Column>(), std::declval<Row>()));
   using Scan = BlockScan<Map>;
-  using Shared = typename Scan::Shared;
+  static constexpr int kSums = kSumsOf<Body>, kPhases = kSums ? 5 : 4;
+  using Shared = SharedSums<Scan, kSums>;
   struct Thread {
     ScanPlace place;
     Column column;
     Row rows[kScanRows];
   };
-  static constexpr int kPhases = 4;
   Body body;
   Scan scan;
 
@@ -164,16 +181,34 @@ struct ScanBlock {
       scan.compose_groups(shared, place);
     } else if constexpr (phase == 2) {
       scan.advance(shared, place, chain, link, [&] { return body.initial(column); });
-    } else if (place.rows) {
-      typename Scan::State state = scan.before(shared, place);
-#pragma unroll
-      for (int i = 0; i < kScanRows; ++i) {
-        const auto previous = state;
-        forget(thread.rows[i]);
-        state = body.map(column, thread.rows[i]).apply(previous);
-        if (i < place.rows)
-          body.write(column, place.begin + i * scan.links.columns, place.first + i, thread.rows[i], previous, state);
+    } else if constexpr (phase == 3) {
+      double sums[kSums + 1] = {};
+      if (place.rows) apply(thread, scan.before(shared, place), sums);
+      if constexpr (kSums > 0)
+        for (int k = 0; k < kSums; ++k) shared.sums[k][number] = sums[k];
+    } else if (place.rows && place.chunk % kScanGroup == 0) {
+      const int64_t steps = scan.links.steps, pieces = (steps + kSumRows - 1) / kSumRows;
+      const int64_t piece = place.panel * pieces + place.first / kSumRows;
+      for (int k = 0; k < kSums; ++k) {
+        double sum = 0;
+        for (int i = 0; i < kScanGroup; ++i) sum += shared.sums[k][number + i * scan.links.tile];
+        body.pieces[(piece * kSums + k) * scan.links.columns + place.column] = sum;
       }
+    }
+  }
+
+  // Applies the maps of the rows of a thread to the state before them.
+  COMMODITY_INLINE void apply(Thread& thread, typename Scan::State state, double* sums) const {
+    const ScanPlace& place = thread.place;
+#pragma unroll
+    for (int i = 0; i < kScanRows; ++i) {
+      const auto previous = state;
+      Row& row = thread.rows[i];
+      forget(row);
+      state = body.map(thread.column, row).apply(previous);
+      if (i >= place.rows) continue;
+      body.write(thread.column, place.begin + i * scan.links.columns, place.first + i, row, previous, state);
+      if constexpr (kSums > 0) body.add(thread.column, row, previous, sums);
     }
   }
 };

@@ -16,6 +16,7 @@ struct Egarch {
   struct Row {
     double x, z, inverse, variance, grad;
   };
+  using Inputs = typename VarianceRows<scalar_t>::Inputs;
   VarianceRows<scalar_t> rows;
 
   COMMODITY_INLINE Column column(int64_t panel, int64_t n) const {
@@ -23,8 +24,8 @@ struct Egarch {
     return {read(rows.alpha + i), read(rows.beta + i), read(rows.gamma + i)};
   }
   // A variance without a logarithm (0, infinite, NaN) has no gradient; a missing return counts as z = 0.
-  COMMODITY_INLINE Row row(const Column&, int64_t i) const {
-    const double x = read(rows.r + i), h = read(rows.h + i), grad = read(rows.grad + i);
+  COMMODITY_INLINE Row row(const Column&, const Inputs& inputs) const {
+    const double x = inputs.r, h = inputs.h, grad = inputs.grad;
     const double bounded = h < HUGE_VAL ? h : 1, variance = h > 0 ? bounded : 1, inverse = 1 / std::sqrt(variance);
     return {x, (x == x ? x : 0) * inverse, inverse, variance, h == h ? variance * grad : 0};
   }
@@ -35,7 +36,7 @@ struct Egarch {
     const double sign = row.z > 0 ? c[kAlpha] : (row.z < 0 ? -c[kAlpha] : 0);
     return static_cast<scalar_t>(row.x == row.x ? adjoint * (sign + c[kGamma]) * row.inverse : 0);
   }
-  COMMODITY_INLINE void add_parameters(const Row& row, double adjoint, double (&sums)[kTimeSums]) const {
+  COMMODITY_INLINE void add_parameters(const Row& row, double adjoint, double* sums) const {
     sums[0] += adjoint;
     sums[1] += row.x == row.x ? adjoint * (std::abs(row.z) - kMeanAbsolute) : 0;
     sums[2] += adjoint * fast_log(row.variance);

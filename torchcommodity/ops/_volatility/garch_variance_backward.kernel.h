@@ -19,6 +19,7 @@ struct Garch {
   struct Row {
     number_t x, value, h, weight, grad;
   };
+  using Inputs = typename VarianceRows<scalar_t>::Inputs;
   VarianceRows<scalar_t> rows;
 
   COMMODITY_INLINE Column column(int64_t panel, int64_t n) const {
@@ -26,8 +27,8 @@ struct Garch {
     const number_t alpha = read(rows.alpha + i), gamma = read(rows.gamma + i), beta = read(rows.beta + i);
     return {alpha, alpha + gamma, beta, alpha + gamma / 2 + beta};
   }
-  COMMODITY_INLINE Row row(const Column& c, int64_t i) const {
-    const number_t x = read(rows.r + i), h = read(rows.h + i), grad = read(rows.grad + i);
+  COMMODITY_INLINE Row row(const Column& c, const Inputs& inputs) const {
+    const number_t x = inputs.r, h = inputs.h, grad = inputs.grad;
     return {x, x == x ? x : 0, h == h ? h : 0, x < 0 ? c[kNegative] : c[kAlpha], h == h ? grad : 0};
   }
   COMMODITY_INLINE Affine<1, number_t> map(const Column& c, const Row& row) const {
@@ -37,7 +38,7 @@ struct Garch {
     return static_cast<scalar_t>(2 * row.weight * (adjoint * row.value));
   }
   // A negative return counts in full for gamma, a missing one by half.
-  COMMODITY_INLINE void add_parameters(const Row& row, number_t adjoint, number_t (&sums)[kTimeSums]) const {
+  COMMODITY_INLINE void add_parameters(const Row& row, number_t adjoint, number_t* sums) const {
     const number_t product = adjoint * row.value, variance = adjoint * row.h;
     const number_t square = row.x == row.x ? product * row.value : variance, other = row.x >= 0 ? 0 : square;
     sums[0] += adjoint, sums[1] += square, sums[2] += variance;

@@ -2,9 +2,9 @@
 // gradient with respect to the next variance through all later rows, by an affine recursion in reverse time. The
 // parameters' gradients are sums over time of adjoint x regressor.
 //
-// A Model has rows, its pointers; column(panel, n), what is constant in a column; row(column, i), what it reads of row
-// i; map(column, row), the map of the adjoint; return_gradient(column, row, adjoint); and add_parameters(row, adjoint,
-// sums) for omega, alpha, beta and gamma.
+// A Model has rows, its pointers; column(panel, n), what is constant in a column; row(column, inputs), the terms of a
+// row; map(column, row), the map of the adjoint; return_gradient(column, row, adjoint); and add_parameters(row,
+// adjoint, sums) for omega, alpha, beta and gamma.
 #pragma once
 #include "kernel.h"
 #include "variance.h"
@@ -17,9 +17,12 @@ template <typename scalar_t>
 struct VarianceRows {
   const scalar_t *grad, *r, *h, *alpha, *beta, *gamma;
   scalar_t* gradients;
-  double* adjoint;                     // of all rows, on a GPU
   int64_t steps, assets, return_rows;  // return_rows: steps, or 0 if the gradient of the returns is not needed
 
+  struct Inputs {
+    scalar_t r, h, grad;
+  };
+  COMMODITY_INLINE Inputs inputs(int64_t i) const { return {read(r + i), read(h + i), read(grad + i)}; }
   COMMODITY_INLINE int64_t index(int64_t panel, int64_t t, int64_t n) const { return (panel * steps + t) * assets + n; }
   COMMODITY_INLINE scalar_t& gradient(int64_t panel, int64_t row, int64_t n) const {
     return gradients[(panel * (return_rows + kParameters) + row) * assets + n];
@@ -29,71 +32,68 @@ struct VarianceRows {
 #if defined(COMMODITY_GPU)
 inline namespace on_gpu {
 
+// The adjoint recursion as a scan: row t of the scan is row steps - 1 - t of the panel. Its sums are those over time.
 template <typename Model>
-struct ChunkSums {
+struct AdjointScan {
+  static constexpr int kSums = kTimeSums;
+  struct Column {
+    typename Model::Column parameters;
+    int64_t first;  // of the rows of gradients: where its panel begins, less where that of the returns does
+  };
+  using Inputs = decltype(std::declval<const Model&>().rows.inputs(0));
+  using Map = Affine<1, typename Model::number_t>;
+  using State = typename Map::State;
+  using scalar_t = std::remove_cvref_t<decltype(*std::declval<Model>().rows.gradients)>;
   Model model;
-  Chunks chunks;
-  double* partial;
+  double* pieces;
 
-  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t chunk) const {
-    double sums[kTimeSums] = {};
-    const auto column = model.column(panel, n);
-    for (int64_t t = chunk * kChunk; t < chunks.end(chunk); ++t) {
-      const int64_t i = model.rows.index(panel, t, n);
-      model.add_parameters(model.row(column, i), model.rows.adjoint[i], sums);
-    }
-    for (int k = 0; k < kTimeSums; ++k) partial[chunks.at(panel, chunk, n) * kTimeSums + k] = sums[k];
+  // Of row t, value i in (batch, steps, columns): the value of the panel's row.
+  COMMODITY_INLINE int64_t back(int64_t i, int64_t t) const {
+    return i + (model.rows.steps - 1 - 2 * t) * model.rows.assets;
+  }
+  COMMODITY_INLINE Column column(int64_t panel, int64_t n) const {
+    const int64_t rows = model.rows.return_rows + kParameters - model.rows.steps;
+    return {model.column(panel, n), panel * rows * model.rows.assets};
+  }
+  COMMODITY_INLINE Inputs load(const Column&, int64_t i, int64_t t) const { return model.rows.inputs(back(i, t)); }
+  COMMODITY_INLINE Map map(const Column& c, const Inputs& inputs) const {
+    return model.map(c.parameters, model.row(c.parameters, inputs));
+  }
+  COMMODITY_INLINE State initial(const Column&) const { return {}; }
+  COMMODITY_INLINE void write(const Column& c, int64_t i, int64_t t, const Inputs& inputs, const State& adjoint,
+                              const State& next) const {
+    scalar_t* const gradient = model.rows.gradients + c.first + back(i, t);
+    if (model.rows.return_rows)
+      *gradient = model.return_gradient(c.parameters, model.row(c.parameters, inputs), adjoint.y[0]);
+    if (t == model.rows.steps - 1) gradient[(model.rows.return_rows + kTimeSums) * model.rows.assets] = next.y[0];
+  }
+  COMMODITY_INLINE void add(const Column& c, const Inputs& inputs, const State& adjoint, double* sums) const {
+    model.add_parameters(model.row(c.parameters, inputs), adjoint.y[0], sums);
   }
 };
 
 template <typename Model>
 struct TotalSums {
   Model model;
-  Chunks chunks;
-  const double* partial;
+  const double* pieces;
+  int64_t count;
 
-  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t) const {
-    double sums[kTimeSums] = {};
-    for (int64_t chunk = 0; chunk < chunks.chunks; ++chunk)
-      for (int k = 0; k < kTimeSums; ++k) sums[k] += read(partial + chunks.at(panel, chunk, n) * kTimeSums + k);
-    for (int k = 0; k < kTimeSums; ++k) model.rows.gradient(panel, model.rows.return_rows + k, n) = sums[k];
-    if (model.rows.steps == 0) model.rows.gradient(panel, kTimeSums, n) = 0;
-  }
-};
-
-// The adjoint recursion in the terms of `run_recurrence`: row numbers count back from the last row.
-template <typename Model>
-struct ReverseTime {
-  Model model;
-
-  COMMODITY_INLINE Affine<> operator()(int64_t panel, int64_t back, int64_t n) const {
-    const auto column = model.column(panel, n);
-    return model.map(column, model.row(column, model.rows.index(panel, model.rows.steps - 1 - back, n)));
-  }
-  COMMODITY_INLINE State<> operator()(int64_t, int64_t) const { return {}; }
-  COMMODITY_INLINE void operator()(int64_t panel, int64_t back, int64_t n, const State<>& adjoint,
-                                   const State<>& next) const {
-    const int64_t t = model.rows.steps - 1 - back, i = model.rows.index(panel, t, n);
-    const auto column = model.column(panel, n);
-    model.rows.adjoint[i] = adjoint.y[0];
-    if (model.rows.return_rows)
-      model.rows.gradient(panel, t, n) = model.return_gradient(column, model.row(column, i), adjoint.y[0]);
-    if (t == 0) model.rows.gradient(panel, model.rows.return_rows + kTimeSums, n) = next.y[0];
+  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t k) const {
+    double sum = 0;
+#pragma unroll 8
+    for (int64_t piece = 0; piece < count; ++piece)
+      sum += read(pieces + ((panel * count + piece) * kTimeSums + k) * model.rows.assets + n);
+    model.rows.gradient(panel, model.rows.return_rows + k, n) = sum;
+    if (count == 0) model.rows.gradient(panel, kTimeSums, n) = 0;
   }
 };
 
 template <typename Model>
-void run_adjoint(const Tensor& gradients, int64_t batch, Model model) {
-  const int64_t steps = model.rows.steps, assets = model.rows.assets;
-  const Chunks chunks(steps, assets);
-  const Tensor adjoint = scratch(gradients, batch * steps * assets);
-  const Tensor partial = scratch(gradients, kTimeSums * batch * chunks.chunks * assets);
-  model.rows.adjoint = data_ptr<double>(adjoint);
-  const ReverseTime<Model> reverse{model};
-  run_recurrence(gradients, steps ? batch : 0, steps, assets, reverse, reverse, reverse);
-  launch_grid(gradients, Grid(batch, assets, chunks.chunks),
-              ChunkSums<Model>{model, chunks, data_ptr<double>(partial)});
-  launch_grid(gradients, Grid(batch, assets, 1), TotalSums<Model>{model, chunks, data_ptr<double>(partial)});
+void run_adjoint(const Tensor& gradients, int64_t batch, const Model& model) {
+  const int64_t steps = model.rows.steps, assets = model.rows.assets, count = (steps + kSumRows - 1) / kSumRows;
+  const Tensor pieces = scratch(gradients, batch * count * kTimeSums * assets);
+  run_scan(gradients, batch, steps, assets, AdjointScan<Model>{model, data_ptr<double>(pieces)});
+  launch_grid(gradients, Grid(batch, assets, kTimeSums), TotalSums<Model>{model, data_ptr<double>(pieces), count});
 }
 
 }  // namespace on_gpu
@@ -127,7 +127,7 @@ COMMODITY_SIMD void run_adjoint(const Model& body, int64_t panel, int64_t first,
     for (int64_t n = 0; n < width; ++n) {
       typename Model::Column column;
       for (int k = 0; k < kConstants; ++k) column[k] = constants[k][n];
-      const auto row = model.row(column, model.rows.index(panel, t, first + n));
+      const auto row = model.row(column, model.rows.inputs(model.rows.index(panel, t, first + n)));
       const number_t next = adjoint[n];
       number_t sums[kTimeSums];
       for (int k = 0; k < kTimeSums; ++k) sums[k] = partial[k][n];
@@ -169,10 +169,10 @@ Tensor variance_backward(const char* operation, const Tensor& grad_, const Tenso
     const auto data = [](const Tensor& x) { return x.const_data_ptr<scalar_t>(); };
     const auto [alpha_data, beta_data, gamma_data] = parameter_pointers<scalar_t>(parameters);
     // the parameters have gradients even where T = 0
-    run_adjoint(gradients, Panels(gradients).batch,
-                Model<scalar_t>{{data(grad), data(returns), data(h), alpha_data, beta_data, gamma_data,
-                                 gradients.mutable_data_ptr<scalar_t>(), nullptr, steps, returns.size(-1),
-                                 needs_returns ? steps : 0}});
+    run_adjoint(
+        gradients, Panels(gradients).batch,
+        Model<scalar_t>{{data(grad), data(returns), data(h), alpha_data, beta_data, gamma_data,
+                         gradients.mutable_data_ptr<scalar_t>(), steps, returns.size(-1), needs_returns ? steps : 0}});
   });
   return gradients;
 }
