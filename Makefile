@@ -54,10 +54,10 @@ results: $(VENV)/dev  ## every table of docs/results, hours on a quiet machine; 
 	$(BIN)/python benchmarks/results.py $(PARTS)
 
 test-cuda:  ## what needs a GPU: kernels, models, commands, speeds; tables in docs/results/cuda.md; PARTS="contract shapes" for some
-	$(GPU_PYTHON) tests/cuda/run.py $(PARTS)
+	$(GPU_PYTHON) benchmarks/gpu_run.py $(PARTS)
 
 bench-cuda:  ## speeds of the CUDA kernels whose contract passes on this machine's GPU
-	$(GPU_PYTHON) tests/cuda/run.py build contract speeds
+	$(GPU_PYTHON) benchmarks/gpu_run.py build contract speeds
 
 version: $(VENV)/release  ## a version in the package and the changelog: make version VERSION=0.2.0; see RELEASING.md
 	$(BIN)/python release/version.py "$(VERSION)"

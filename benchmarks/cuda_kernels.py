@@ -14,11 +14,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
+from time import perf_counter
 from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "cuda"))
 
-from gpu import DEVICE, OUT, PAGE, Table, exit_without_gpu, gpu_name  # first: it says in words that there is no torch
+from gpu import (
+    DEVICE,
+    OUT,
+    PAGE,
+    REHEARSAL,
+    Table,
+    exit_without_gpu,
+    gpu_name,
+)  # first: it says in words that there is no torch
 
 # isort: split
 import torch
@@ -59,6 +68,7 @@ class Large:
 
 def panel(*shape: int) -> Callable[[], tuple[Tensor, ...]]:
     """One panel of values between 1 and 2."""
+    shape = tuple(min(size, 300) for size in shape) if REHEARSAL else shape
     return lambda: (1 + torch.rand(shape, device=DEVICE),)
 
 
@@ -67,18 +77,27 @@ def median_times(calls: dict[str, Call], runs: int) -> dict[str, float]:
     times: dict[str, list[float]] = {name: [] for name in calls}
     for run in range(runs + 1):
         for name, call in calls.items():
-            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            begin.record()
-            call()
-            end.record()
-            end.synchronize()
-            times[name] += [begin.elapsed_time(end)] if run else []
+            ms = milliseconds(call)
+            times[name] += [ms] if run else []
     return {name: median(values) for name, values in times.items()}
+
+
+def milliseconds(call: Call) -> float:
+    if REHEARSAL:
+        start = perf_counter()
+        call()
+        return 1e3 * (perf_counter() - start)
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    begin.record()
+    call()
+    end.record()
+    end.synchronize()
+    return begin.elapsed_time(end)
 
 
 def copy_bandwidth(runs: int) -> float:
     """Bytes per millisecond that a copy reads and writes, for arrays larger than the caches."""
-    source = torch.ones(1 << 28, device=DEVICE)
+    source = torch.ones(1 << (20 if REHEARSAL else 28), device=DEVICE)
     target = torch.empty_like(source)
     return 2 * source.nbytes / median_times({"copy": lambda: target.copy_(source)}, runs)["copy"]
 
@@ -88,6 +107,33 @@ def torchrolling_correlation(x: Tensor) -> Call:
 
     left, right = torch.triu_indices(x.shape[-1], x.shape[-1], offset=1, device=x.device)  # each pair once
     return lambda: torchrolling.rolling(x[:, left], 60, dim=0).corr(x[:, right])
+
+
+def torchrolling_window(statistic: str) -> Callable[..., Call]:
+    def peer(x: Tensor) -> Call:
+        import torchrolling
+
+        return lambda: getattr(torchrolling.rolling(x, 60, dim=-2), statistic)()
+
+    return peer
+
+
+def torchrolling_ewm(x: Tensor) -> Call:
+    import torchrolling
+
+    return lambda: torchrolling.ewm(x, span=20, dim=-2).mean()
+
+
+def compiled(function: Callable[[Tensor], Any]) -> Callable[..., Call]:
+    """The same in torch's operators, as one kernel of Triton."""
+
+    def peer(x: Tensor) -> Call:
+        import triton  # noqa: F401
+
+        fast = torch.compile(function)
+        return lambda: fast(x)
+
+    return peer
 
 
 def cudnn_lstm(x: Tensor) -> Call:
@@ -107,9 +153,21 @@ def rows() -> list[Large]:
     egarch = {"omega": -1.0, "alpha": 0.1, "beta": 0.9}
     size = "(4, 10000, 1024)"
     pool = {"torch, max_pool1d": lambda x: lambda: F.max_pool1d(x.transpose(-1, -2), 60, 1)}
-    average = {"torch, avg_pool1d": lambda x: lambda: F.avg_pool1d(x.transpose(-1, -2), 60, 1)}
-    variance = {"torch, unfold().var": lambda x: lambda: x.unfold(-2, 60, 1).var(-1)}
-    quantile = {"torch, unfold().quantile": lambda x: lambda: x.unfold(-2, 60, 1).quantile(0.5, -1)}
+    average = {
+        "torch, avg_pool1d": lambda x: lambda: F.avg_pool1d(x.transpose(-1, -2), 60, 1),
+        "torch.compile, unfold().mean": compiled(lambda x: x.unfold(-2, 60, 1).mean(-1)),
+        "torchrolling, Triton": torchrolling_window("mean"),
+    }
+    variance = {
+        "torch, unfold().var": lambda x: lambda: x.unfold(-2, 60, 1).var(-1),
+        "torch.compile, unfold().var": compiled(lambda x: x.unfold(-2, 60, 1).var(-1)),
+        "torchrolling, Triton": torchrolling_window("var"),
+    }
+    quantile = {
+        "torch, unfold().quantile": lambda x: lambda: x.unfold(-2, 60, 1).quantile(0.5, -1),
+        "torchrolling, Triton": torchrolling_window("median"),
+    }
+    mean = {"torchrolling, Triton": torchrolling_ewm}
     correlation = {"torchrolling, Triton, each pair once": torchrolling_correlation}
     return [
         Large("linear_recurrence", size, lambda: (wide()[0] / 2, *wide()), ops.linear_recurrence),
@@ -124,7 +182,7 @@ def rows() -> list[Large]:
             quantile,
         ),
         Large("rolling_rank", "w=60, (10000, 1024)", long, lambda x: ops.rolling_rank(x, 60)),
-        Large("ewm_mean", f"span=20, {size}", wide, lambda x: ops.ewm_mean(x, span=20)),
+        Large("ewm_mean", f"span=20, {size}", wide, lambda x: ops.ewm_mean(x, span=20), mean),
         Large("garch_variance", size, wide, lambda x: ops.garch_variance(x - 1.5, **garch)),
         Large("egarch_variance", "(2500, 65536)", panel(2500, 65536), lambda x: ops.egarch_variance(x - 1.5, **egarch)),
         Large("technical_indicators", "(2500, 16384)", panel(2500, 16384), ops.technical_indicators),

@@ -12,8 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-OUT = Path(os.environ.get("TORCHCOMMODITY_CUDA_OUT", ROOT / "out" / "cuda"))
-PAGE = ROOT / "docs" / "results" / "cuda.md"
+REHEARSAL = os.environ.get("TORCHCOMMODITY_STAND_IN") == "cpu"  # small inputs on the CPU, and a page of its own
+OUT = Path(os.environ.get("TORCHCOMMODITY_CUDA_OUT", ROOT / "out" / ("rehearsal" if REHEARSAL else "cuda")))
+PAGE = OUT / "cuda.md" if REHEARSAL else ROOT / "docs" / "results" / "cuda.md"
 sys.path[:0] = [str(ROOT)]  # the library of this checkout, from any working directory
 
 try:
@@ -23,7 +24,7 @@ except ModuleNotFoundError:
     rule = "`make dev` installs it for the CPU; on a machine with a GPU, pass GPU_PYTHON=/path/to/a/python/with/torch"
     raise SystemExit(f"no torch in {sys.executable}: {rule}") from None
 
-if "TORCHCOMMODITY_STAND_IN" in os.environ:
+if os.environ.get("TORCHCOMMODITY_STAND_IN") == "single":
     import stand_in  # noqa: F401
 
 DEVICE = torch.device(os.environ.get("TORCHCOMMODITY_STAND_IN", "cuda"))
@@ -37,6 +38,8 @@ def exit_without_gpu() -> None:
 
 
 def gpu_name() -> str:
+    if DEVICE.type != "cuda":
+        return f"{DEVICE} in place of a GPU, torch {torch.__version__}"
     return f"{torch.cuda.get_device_name()}, torch {torch.__version__}, CUDA {torch.version.cuda}"
 
 
@@ -51,14 +54,17 @@ def to_gpu(x: Tensor) -> Tensor:
 
 
 class Table:
-    """A table in Markdown that is written row by row: what was found stands there, however the script ends."""
+    """A table in Markdown that is written row by row: what was found stands there, however the script ends.
 
-    def __init__(self, part: str, *heads: str) -> None:
+    Rows that have passed with this library stay, without those of names that run `again`.
+    """
+
+    def __init__(self, part: str, *heads: str, again: Sequence[str] = ()) -> None:
         OUT.mkdir(parents=True, exist_ok=True)
         self.path, self.failed = OUT / f"{part}.md", False
         if "TORCHCOMMODITY_CUDA_APPEND" not in os.environ:
             rows = self.path.read_text().splitlines(keepends=True)[2:] if self.path.exists() else []
-            kept = [row for row in rows if row.split("|")[1].strip(" `") in Passed(part).names]
+            kept = [row for row in rows if row.split("|")[1].strip(" `") in Passed(part).names - {*again}]
             self.path.write_text(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}\n{''.join(kept)}")
 
     def sort(self) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from gpu import DEVICE, ROOT, Table, exit_without_gpu
+from gpu import DEVICE, REHEARSAL, ROOT, Table, exit_without_gpu
 from torch import Tensor, nn
 
 from torch_opkit._contract.compare import assert_close
@@ -104,7 +104,7 @@ def autocast(name: str, inputs: tuple[Tensor, ...], dtype: torch.dtype) -> str:
 def main() -> None:
     exit_without_gpu()
     table, prices, rolls = Table("models", "model", "inputs", "result"), embedded_prices(), monthly_rolls()
-    names = sys.argv[1:] or list(MODELS)
+    names = sys.argv[1:] or (["har-lstm"] if REHEARSAL else list(MODELS))
     for name in names:
         table.check(f"`{name}`", "spot prices", call=lambda n=name: compare(n, (prices,)))
         table.check(f"`{name}`", "prices and rolls", call=lambda n=name: compare(n, (prices, rolls)))

@@ -1,7 +1,6 @@
 """Every native operator once, forward and backward, on small inputs: what compute-sanitizer watches.
 
-Sizes are odd, so that the last warps and chunks are incomplete. `once.py K COUNT` runs every COUNT-th operator from the
-K-th on.
+Sizes are odd, so that the last warps and chunks are incomplete. `once.py NAME ...` runs some.
 """
 
 import sys
@@ -13,8 +12,9 @@ from operators import cases_of, gradients, native_operators, on_gpu, resized
 
 def main() -> None:
     exit_without_gpu()
-    first, step = map(int, sys.argv[1:] or (0, 1))
-    for op in native_operators()[first::step]:
+    for op in native_operators():
+        if sys.argv[1:] and op.name not in sys.argv[1:]:
+            continue
         for case in cases_of(op)[:2]:
             for dtype in (torch.float32, torch.float64):
                 small = on_gpu(resized(case, 2, 67, 35, dtype))
