@@ -271,6 +271,7 @@ void run(const Tensor& returns, int64_t window, int64_t min_periods, bool packed
 
 Tensor correlations(const Tensor& returns_, int64_t window, int64_t min_periods, bool packed) {
   STD_TORCH_CHECK(window >= 1 && returns_.dim() >= 2, "rolling_correlation: returns (..., T, N), window >= 1");
+  window = limit_window(window, returns_.size(-2));
   const Tensor returns = contiguous(returns_);
   std::vector<int64_t> shape(returns.sizes().begin(), returns.sizes().end());
   const int64_t N = shape.back();

@@ -173,6 +173,7 @@ struct IncompletePairs {
 
 Tensor correlations(const Tensor& returns_, int64_t window, int64_t min_periods, bool packed) {
   STD_TORCH_CHECK(window >= 1 && returns_.dim() >= 2, "rolling_correlation: returns (..., T, N), window >= 1");
+  window = limit_window(window, returns_.size(-2));
   const Tensor returns = contiguous(returns_);
   const Panels panels(returns);
   std::vector<int64_t> shape(returns.sizes().begin(), returns.sizes().end());

@@ -272,6 +272,7 @@ Tensor rolling_correlation_backward(const Tensor& returns_, const Tensor& grad_,
   check_same("rolling_correlation_backward", grad_, correlation_);
   STD_TORCH_CHECK(grad_.scalar_type() == returns_.scalar_type(),
                   "rolling_correlation_backward: all tensors must have one dtype");
+  window = limit_window(window, returns_.size(-2));
   const Tensor returns = contiguous(returns_), grad = contiguous(grad_), correlation = contiguous(correlation_);
   Tensor dx = new_empty(returns, returns.sizes());
   THO_DISPATCH_V2(returns.scalar_type(), "rolling_correlation_backward",

@@ -99,6 +99,7 @@ Tensor technical_indicators(const Tensor& prices_, int64_t short_window, int64_t
   shape.push_back(4);
   Tensor y = new_empty(x, shape);
   const Panels panels(x);
+  for (int64_t* window : {&short_window, &long_window, &rsi, &band}) *window = limit_window(*window, panels.steps);
   const Tensor complete_row = new_empty(x, {panels.batch * panels.assets}, torch::headeronly::ScalarType::Long);
   const Chunks chunks(panels.steps, panels.assets);
   dispatch("technical_indicators", x, [&]<typename scalar_t>() {

@@ -239,6 +239,7 @@ Tensor technical_indicators_backward(const Tensor& prices_, const Tensor& grad_,
   const Tensor x = contiguous(prices_), grad = contiguous(grad_);
   Tensor dx = new_empty(x, x.sizes());
   const Panels panels(x);
+  for (int64_t* window : {&short_window, &long_window, &rsi, &band}) *window = limit_window(*window, panels.steps);
   const Tensor complete_row = scratch(x, panels.batch * panels.assets),
                anchors = scratch(x, panels.batch * panels.assets);
   const Tensor planes = scratch(x, kPlanes * x.numel());
