@@ -53,10 +53,15 @@ def pack_pairs(matrices: Tensor) -> Tensor:
 def unpack_pairs(pairs: Tensor, assets: int) -> Tensor:
     """(..., P) -> (..., N, N), with zeros on the diagonal."""
     n = torch.arange(assets, device=pairs.device)
-    low, high = torch.minimum(n, n.unsqueeze(-1)), torch.maximum(n, n.unsqueeze(-1))
-    position = low * (2 * assets - low - 1) // 2 + high - low - 1
-    position = position.where(low < high, pairs.shape[-1])
+    position = pair_position(n, n.unsqueeze(-1), assets)
+    position = position.where(n != n.unsqueeze(-1), pairs.shape[-1])
     return pad(pairs, (0, 1))[..., position]
+
+
+def pair_position(first: Tensor, second: Tensor, assets: int) -> Tensor:
+    """Where the pair of two different assets, in any order, is among the packed pairs."""
+    low, high = torch.minimum(first, second), torch.maximum(first, second)
+    return low * (2 * assets - low - 1) // 2 + high - low - 1
 
 
 def all_pairs(x: Tensor) -> tuple[Tensor, Tensor]:

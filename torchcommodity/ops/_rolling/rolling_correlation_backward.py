@@ -1,11 +1,14 @@
 """Gradient of `rolling_correlation`, as an operator: one pass instead of about thirty."""
 
+from collections.abc import Iterable
+from functools import reduce
+
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
 from torch_opkit import Cases, Op, Sample, has_float64, vjp, widest
-from torchcommodity.ops._rolling.pairs import pack_pairs, unpack_pairs
+from torchcommodity.ops._rolling.pairs import pack_pairs, pair_position, unpack_pairs
 from torchcommodity.ops._rolling.window_sum import window_sum, window_sum_ahead
 
 
@@ -75,28 +78,30 @@ def _backward(
     """Derivatives pair by pair: those of columns n and n + lag (mod N) at once, so that a step needs a few panels."""
     if not has_float64(returns.device):
         return vjp(lambda x, g, r: _reference(x, g, r, window), (returns, grad, correlation), grad_dx)
-    valid, assets = returns.isfinite(), returns.shape[-1]
+    valid, assets, packed = returns.isfinite(), returns.shape[-1], correlation.dim() == returns.dim()
     x, u = _centered(returns, valid), grad_dx.double().where(valid, 0)
+    defined = (grad + correlation).isfinite()
+    g, r = (values.where(defined, 0).reshape(*returns.shape[:-1], -1) for values in (grad, correlation))
     n = torch.arange(assets, device=returns.device)
-    pairs = (n * assets + (n + n[1 : assets // 2 + 1].unsqueeze(-1)) % assets).flatten()
-    defined, halves = correlation.isfinite() & grad.isfinite(), 1 if correlation.dim() == returns.dim() else 2
-    matrices = (_symmetric(values.where(defined, 0), returns) for values in (grad, correlation / halves))
-    g, r = (_gather(m.flatten(-2), pairs).unflatten(-1, (assets // 2, assets)).unbind(-2) for m in matrices)
-    dx, dg, dr = torch.zeros_like(x), [torch.zeros_like(x)], [torch.zeros_like(x)]  # lag 0 is the diagonal
-    for lag, (g_pair, r_pair) in enumerate(zip(g, r), 1):
-        xs, us = (torch.stack([side, side.roll(-lag, -1)]) for side in (x, u))
+    dx = torch.zeros_like(x)
+    dg, dr = [torch.zeros_like(x, dtype=grad.dtype)], [torch.zeros_like(x, dtype=correlation.dtype)]  # lag 0
+    for lag in range(1, assets // 2 + 1):
+        other = (n + lag) % assets
+        halves = (pair_position(n, other, assets),) if packed else (n * assets + other, other * assets + n)
+        g_pair, r_pair = (reduce(torch.add, (_gather(y, half).double() for half in halves)) for y in (g, r))
+        xs, us = ((side, side.roll(-lag, -1)) for side in (x, u))
         common = (valid & valid.roll(-lag, -1)).double()
-        dxs, dg_pair, dr_pair = _pair_derivatives(us, xs, common, g_pair, r_pair, window)
+        dxs, dg_pair, dr_pair = _pair_derivatives(us, xs, common, g_pair, r_pair / len(halves), window)
         dx = dx + (dxs[0] + dxs[1].roll(lag, -1)) / (2 if 2 * lag == assets else 1)  # lag N / 2 has each pair twice
-        dg.append(dg_pair)
-        dr.append(dr_pair / halves)
+        dg.append(dg_pair.to(grad.dtype))
+        dr.append((dr_pair / len(halves)).to(correlation.dtype))
     ahead = (n - n.unsqueeze(-1)) % assets
     position = torch.where(ahead <= assets // 2, ahead * assets + n.unsqueeze(-1), -ahead % assets * assets + n)
-    position = (position if halves == 2 else pack_pairs(position)).flatten()
+    position = (pack_pairs(position) if packed else position).flatten()
     d_grad, d_correlation = (
         _gather(torch.cat(d, -1), position).reshape(grad.shape).where(defined, 0) for d in (dg, dr)
     )
-    return dx.to(returns.dtype), d_grad.to(grad.dtype), d_correlation.to(correlation.dtype)
+    return dx.to(returns.dtype), d_grad, d_correlation
 
 
 def _gather(values: Tensor, position: Tensor) -> Tensor:
@@ -105,33 +110,45 @@ def _gather(values: Tensor, position: Tensor) -> Tensor:
 
 
 def _pair_derivatives(
-    u: Tensor,  # (2, ..., T, N): the gradient of dx
-    x: Tensor,  # (2, ..., T, N)
+    u: tuple[Tensor, Tensor],  # (..., T, N) each, of both assets of the pairs: the gradient of dx
+    x: tuple[Tensor, Tensor],
     common: Tensor,  # (..., T, N)
     g: Tensor,  # (..., T, N)
     r: Tensor,  # (..., T, N)
     window: int,
-) -> tuple[Tensor, Tensor, Tensor]:  # of x, g and r
+) -> tuple[list[Tensor], Tensor, Tensor]:  # of both x, of g and of r
     # With sums over the common rows of a window, P_i = sum u_i (x_j - m_j), Q_i = sum u_i (x_i - m_i):
     # sum_s u(s) dx(s) = sum_t g (p - r q), where p = (P_i + P_j) / sqrt(v_i v_j) and q = Q_i / v_i + Q_j / v_j.
     # By x_i(s): g / sqrt(v_i v_j) (u_j(s) - mean u_j) - g r / v_i (u_i(s) - mean u_i)
-    #            + g (2 r Q_i / v_i - p) / v_i (x_i(s) - m_i)
-    x, u = x * common, u * common
+    #            - g (p - 2 r Q_i / v_i) / v_i (x_i(s) - m_i)
+    def totals(panels: Iterable[Tensor]) -> list[Tensor]:
+        return [window_sum(panel, window) for panel in panels]
+
+    xs, us = [panel * common for panel in x], [panel * common for panel in u]
     count = window_sum(common, window).clamp(min=1)
-    terms = (x, x.square(), u, u * x, u * x.flip(0))
-    total, squares, u_total, q, p = (window_sum(panel, window) for panel in terms)
-    mean, u_mean = total / count, u_total / count
-    v = squares - total * mean
-    v = v.where(v > torch.finfo(v.dtype).tiny, 1)  # constant: the correlation is NaN and has no gradient
-    scale = v.rsqrt().prod(0)
-    p = (p - u_total * mean.flip(0)).sum(0) * scale
-    q = (q - u_total * mean) / v
-    a, b, c = g * scale, g * r / v, g * (2 * r * q - p) / v
-    weights = (a, b, c, b * u_mean - a * u_mean.flip(0) - c * mean)
-    A, B, C, D = (window_sum_ahead(weight, window) for weight in weights)
-    dx = (u.flip(0) * A - u * B + x * C + D) * common
-    q = q.sum(0)
-    return dx, p - r * q, -g * q
+    total, u_total = totals(xs), totals(us)
+    mean, u_mean = ([panel / count for panel in panels] for panels in (total, u_total))
+    v = [*map(_subtract, totals(panel.square() for panel in xs), total, mean)]
+    v = [panel.where(panel > torch.finfo(panel.dtype).tiny, 1) for panel in v]  # constant: no correlation, no gradient
+    scale = v[0].rsqrt() * v[1].rsqrt()
+    p = window_sum(torch.addcmul(us[0] * xs[1], us[1], xs[0]), window)
+    p = _subtract(_subtract(p, u_total[0], mean[1]), u_total[1], mean[0]) * scale
+    q = [*map(_subtract, totals(a * b for a, b in zip(us, xs)), u_total, mean)]
+    q = [a / b for a, b in zip(q, v)]
+    a, gp, gr = g * scale, g * p, g * r
+    A, dx = window_sum_ahead(a, window), list[Tensor]()
+    for i, j in ((0, 1), (1, 0)):
+        b, c = gr / v[i], torch.addcmul(gp, gr, q[i], value=-2) / v[i]
+        B, C = window_sum_ahead(b, window), window_sum_ahead(c, window)
+        D = window_sum_ahead(torch.addcmul(_subtract(b * u_mean[i], a, u_mean[j]), c, mean[i]), window)
+        dx.append(_subtract(_subtract(torch.addcmul(D, us[j], A), us[i], B), xs[i], C) * common)
+    q_sum = q[0] + q[1]
+    return dx, _subtract(p, r, q_sum), -g * q_sum
+
+
+def _subtract(x: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    """x - a b in one pass."""
+    return torch.addcmul(x, a, b, value=-1)
 
 
 def _function(returns: Tensor, weights: Tensor, *, window: int, packed: bool = False) -> Tensor:
