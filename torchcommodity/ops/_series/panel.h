@@ -1,5 +1,6 @@
 // The inputs of a program, contiguous and alike, and the shape of its results.
 #pragma once
+#include <aten.h>
 #include <native.h>
 
 #include <optional>
@@ -13,9 +14,9 @@ struct __attribute__((visibility("hidden"))) Panel {
 
   // `count`: how many inputs the program reads.
   Panel(const char* operation, int count, const Tensor& x0, const std::vector<const std::optional<Tensor>*>& rest)
-      : inputs{contiguous(x0)}, shape(inputs[0]) {
+      : inputs{as_contiguous(x0)}, shape(inputs[0]) {
     for (const std::optional<Tensor>* x : rest)
-      if (*x) inputs.push_back(contiguous(**x)), check_same(operation, inputs[0], inputs.back());
+      if (*x) inputs.push_back(as_contiguous(**x)), check_same(operation, inputs[0], inputs.back());
     STD_TORCH_CHECK(int(inputs.size()) >= count, operation, ": the program reads ", count, " inputs; got ",
                     inputs.size());
   }

@@ -23,6 +23,16 @@ R = TypeVar("R")
 LiveState = dict[str, Tensor]
 
 
+def are_alike(first: Any, *others: Any) -> bool:
+    """Whether all are floating-point panels of one shape, dtype and device: what most calls need to know."""
+    if not isinstance(first, Tensor) or not first.is_floating_point() or first.dim() < 2:
+        return False
+    for x in others:
+        if not isinstance(x, Tensor) or x.dtype != first.dtype or x.device != first.device or x.shape != first.shape:
+            return False
+    return True
+
+
 class Operator(Generic[P, R]):
     """A formula as an operator: called with Tensors, it runs its program in one native pass.
 
@@ -59,28 +69,32 @@ class Operator(Generic[P, R]):
             raise_invalid("series.operator", expected, TypeError, formula=formula)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        panels, settings = args[: len(self.panel_names)], args[len(self.panel_names) :]
-        if len(panels) < len(self.panel_names) or torch.compiler.is_compiling():
+        count = len(self.panel_names)
+        if len(args) < count or torch.compiler.is_compiling():
             return self._call(args, kwargs)
-        key = (settings, *kwargs.items(), *map(type, settings), *map(type, kwargs.values()))  # 1 == 1.0 == True
+        panels, settings = args[:count], args[count:]
+        key: tuple[Any, ...] = ()
+        if settings or kwargs:
+            key = (settings, *kwargs.items(), *map(type, settings), *map(type, kwargs.values()))  # 1 == 1.0 == True
         try:
             program = self._programs.get(key)
         except TypeError:  # a setting that cannot be hashed: its check says what is expected
             program = None
         if program is None or is_tracing():
             return self._call(args, kwargs, key)
-        self._check_panels(dict(zip(self.panel_names, panels)))
+        if not are_alike(*panels):
+            self._check_panels(dict(zip(self.panel_names, panels)))
         result: R = self._returned(series_program.operator(*panels, *self._absent, program))
         return result
 
-    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any], key: tuple[Any, ...] = ()) -> R:
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any], key: tuple[Any, ...] | None = None) -> R:
         """Check every argument; then `key` leads to the program without a check of the settings."""
         if any(isinstance(x, Series) for x in (*args, *kwargs.values())):
             return self._formula(*args, **kwargs)
         panels, settings = self._bind(args, kwargs)
         inputs, program = self._program_inputs(panels, settings)
         result: R = self._returned(series_program.run_program(inputs, program))
-        if key and not any(isinstance(x, Tensor) for x in settings.values()):
+        if key is not None and not any(isinstance(x, Tensor) for x in settings.values()):
             self._programs[key] = self._trace(*self._key(settings))
         return result
 
