@@ -15,7 +15,7 @@ from torchcommodity import nn, ops
 
 assert ops.NATIVE is not None
 NAMES = sorted(name.removeprefix("commodity::") for name in opkit.OPERATORS if name.startswith("commodity::"))
-PUBLIC = [name for name in NAMES if not name.endswith(("_backward", "_score"))]
+PUBLIC = [name for name in NAMES if not name.endswith(("_backward", "_score", "_tangent"))]
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.compile,

@@ -16,10 +16,11 @@ struct CellStep {
 
   COMMODITY_INLINE void operator()(int64_t sample, int64_t j, bool is_missing) const {
     const int64_t first = G * sample * hidden + j, i = sample * hidden + j;
-    scalar_t z[G], c_value, h_value;
+    scalar_t z[G], a[G], c_value, h_value;
     for (int g = 0; g < G; ++g) z[g] = gates[first + g * hidden] + recurrent[first + g * hidden];
     const scalar_t c_previous = c[i], h_previous = h[i];
-    Cell::step(z, c_previous, c_value, h_value);
+    Cell::activate(z, a);
+    Cell::step(a, c_previous, c_value, h_value);
     for (int g = 0; g < G; ++g) gates[first + g * hidden] = is_missing ? scalar_t(0) : z[g];
     c_next[i] = is_missing ? c_previous : c_value;
     h_next[i] = is_missing ? h_previous : h_value;
@@ -36,11 +37,12 @@ struct CellStepBackward {
 
   COMMODITY_INLINE void operator()(int64_t sample, int64_t j, bool is_missing) const {
     const int64_t first = G * sample * hidden + j, i = sample * hidden + j;
-    scalar_t z[G], d_z[G], c_next, h, d_c_previous;
+    scalar_t z[G], a[G], d_z[G], c_next, h, d_c_previous;
     for (int g = 0; g < G; ++g) z[g] = gates[first + g * hidden];
     const scalar_t c_previous = c[i], g_h = grad_h[i], g_c = grad_c[i];
-    Cell::step(z, c_previous, c_next, h);
-    Cell::backward(z, c_previous, c_next, g_h, g_c, d_z, d_c_previous);
+    Cell::activate(z, a);
+    Cell::step(a, c_previous, c_next, h);
+    Cell::backward(a, c_previous, c_next, g_h, g_c, d_z, d_c_previous);
     for (int g = 0; g < G; ++g) d_gates[first + g * hidden] = is_missing ? scalar_t(0) : d_z[g];
     d_c[i] = is_missing ? g_c : d_c_previous;
   }

@@ -56,22 +56,28 @@ COMMODITY_INLINE scalar_t branchless_tanh(scalar_t x) {
   return quotient(e, e + scalar_t(2));
 }
 
-// c' = f c + i g, h' = o tanh(c'); the gates z are in the order i, f, g, o of torch.nn.LSTM.
+// A cell maps the gates z of a unit to their activations a, and these and c to c' and h'.
+
+// c' = f c + i g, h' = o tanh(c'); the gates are in the order i, f, g, o of torch.nn.LSTM.
 struct Lstm {
   static constexpr int kGates = 4;
 
   template <typename scalar_t>
-  static COMMODITY_INLINE void step(const scalar_t (&z)[kGates], scalar_t c_previous, scalar_t& c, scalar_t& h) {
-    c = sigmoid(z[1]) * c_previous + sigmoid(z[0]) * branchless_tanh(z[2]);
-    h = sigmoid(z[3]) * branchless_tanh(c);
+  static COMMODITY_INLINE void activate(const scalar_t (&z)[kGates], scalar_t (&a)[kGates]) {
+    a[0] = sigmoid(z[0]), a[1] = sigmoid(z[1]), a[2] = branchless_tanh(z[2]), a[3] = sigmoid(z[3]);
+  }
+
+  template <typename scalar_t>
+  static COMMODITY_INLINE void step(const scalar_t (&a)[kGates], scalar_t c_previous, scalar_t& c, scalar_t& h) {
+    c = a[1] * c_previous + a[0] * a[2];
+    h = a[3] * branchless_tanh(c);
   }
 
   // Gradients of z and c from those of h' and c'; zero where the state is NaN. sum_t: d_c is a sum over time.
   template <typename scalar_t, typename sum_t>
-  static COMMODITY_INLINE void backward(const scalar_t (&z)[kGates], scalar_t c_previous, scalar_t c, scalar_t d_h,
+  static COMMODITY_INLINE void backward(const scalar_t (&a)[kGates], scalar_t c_previous, scalar_t c, scalar_t d_h,
                                         sum_t d_c, scalar_t (&d_z)[kGates], sum_t& d_c_previous) {
-    const scalar_t i = sigmoid(z[0]), f = sigmoid(z[1]), g = branchless_tanh(z[2]), o = sigmoid(z[3]),
-                   y = branchless_tanh(c);
+    const scalar_t i = a[0], f = a[1], g = a[2], o = a[3], y = branchless_tanh(c);
     const sum_t d_c_total = d_c + d_h * o * (1 - y * y);
     const scalar_t d = scalar_t(d_c_total);
     const bool valid = o * y == o * y;
@@ -81,9 +87,21 @@ struct Lstm {
     d_z[3] = valid ? d_h * y * o * (1 - o) : 0;
     d_c_previous = valid ? d_c_total * f : 0;
   }
+
+  // Tangents of c' and h' from those of z and c; zero where the state is NaN.
+  template <typename scalar_t>
+  static COMMODITY_INLINE void tangent(const scalar_t (&a)[kGates], scalar_t c_previous, scalar_t c,
+                                       const scalar_t (&d_z)[kGates], scalar_t d_c_previous, scalar_t& d_c,
+                                       scalar_t& d_h) {
+    const scalar_t i = a[0], f = a[1], g = a[2], o = a[3], y = branchless_tanh(c);
+    const bool valid = o * y == o * y;
+    const scalar_t of_gates = g * i * (1 - i) * d_z[0] + c_previous * f * (1 - f) * d_z[1] + i * (1 - g * g) * d_z[2];
+    d_c = valid ? f * d_c_previous + of_gates : 0;
+    d_h = valid ? o * (1 - y * y) * d_c + y * o * (1 - o) * d_z[3] : 0;
+  }
 };
 
-// c' = c + i g, h' = o tanh(c') with g = elu(z_g); the gates z are in the order i, o, g.
+// c' = c + i g, h' = o tanh(c') with g = elu(z_g); the gates are in the order i, o, g.
 struct Lltm {
   static constexpr int kGates = 3;
 
@@ -94,23 +112,37 @@ struct Lltm {
   }
 
   template <typename scalar_t>
-  static COMMODITY_INLINE void step(const scalar_t (&z)[kGates], scalar_t c_previous, scalar_t& c, scalar_t& h) {
-    c = c_previous + sigmoid(z[0]) * elu(z[2]);
-    h = sigmoid(z[1]) * branchless_tanh(c);
+  static COMMODITY_INLINE void activate(const scalar_t (&z)[kGates], scalar_t (&a)[kGates]) {
+    a[0] = sigmoid(z[0]), a[1] = sigmoid(z[1]), a[2] = elu(z[2]);
+  }
+
+  template <typename scalar_t>
+  static COMMODITY_INLINE void step(const scalar_t (&a)[kGates], scalar_t c_previous, scalar_t& c, scalar_t& h) {
+    c = c_previous + a[0] * a[2];
+    h = a[1] * branchless_tanh(c);
   }
 
   template <typename scalar_t, typename sum_t>
-  static COMMODITY_INLINE void backward(const scalar_t (&z)[kGates], scalar_t c_previous, scalar_t c, scalar_t d_h,
+  static COMMODITY_INLINE void backward(const scalar_t (&a)[kGates], scalar_t c_previous, scalar_t c, scalar_t d_h,
                                         sum_t d_c, scalar_t (&d_z)[kGates], sum_t& d_c_previous) {
-    const scalar_t i = sigmoid(z[0]), o = sigmoid(z[1]), g = elu(z[2]), y = branchless_tanh(c);
+    const scalar_t i = a[0], o = a[1], g = a[2], y = branchless_tanh(c);
     const sum_t d_c_total = d_c + d_h * o * (1 - y * y);
     const scalar_t d = scalar_t(d_c_total);
-    const scalar_t slope = z[2] > 0 ? scalar_t(1) : g + 1;
+    const scalar_t slope = g > 0 ? scalar_t(1) : g + 1;
     const bool valid = o * y == o * y;
     d_z[0] = valid ? d * g * i * (1 - i) : 0;
     d_z[1] = valid ? d_h * y * o * (1 - o) : 0;
     d_z[2] = valid ? d * i * slope : 0;
     d_c_previous = valid ? d_c_total : 0;
+  }
+
+  template <typename scalar_t>
+  static COMMODITY_INLINE void tangent(const scalar_t (&a)[kGates], scalar_t, scalar_t c, const scalar_t (&d_z)[kGates],
+                                       scalar_t d_c_previous, scalar_t& d_c, scalar_t& d_h) {
+    const scalar_t i = a[0], o = a[1], g = a[2], y = branchless_tanh(c), slope = g > 0 ? scalar_t(1) : g + 1;
+    const bool valid = o * y == o * y;
+    d_c = valid ? d_c_previous + g * i * (1 - i) * d_z[0] + i * slope * d_z[2] : 0;
+    d_h = valid ? o * (1 - y * y) * d_c + y * o * (1 - o) * d_z[1] : 0;
   }
 };
 

@@ -47,15 +47,32 @@ void check_cell_backward(const char* name, const std::optional<Tensor>& grad_h, 
       name, ": gates must be (..., ", int(Cell::kGates), " H) in the dtype of the states (..., H), missing (...) bool");
 }
 
-// The states of every row, (..., T, H), and their gradients.
-inline void check_states(const char* name, const Tensor& input, const Tensor& h0,
-                         std::initializer_list<Tensor> states) {
+// States of every row (..., T, H), their gradients, and the activations of its gates.
+template <typename Cell>
+void check_states(const char* name, const Tensor& input, const Tensor& h0, std::initializer_list<Tensor> states,
+                  const Tensor& gates) {
   for (const Tensor& x : states) {
     check_same(name, x, *states.begin());
     STD_TORCH_CHECK(x.dim() == input.dim() && x.numel() == h0.numel() * input.size(-2) && x.size(-1) == h0.size(-1) &&
                         x.size(-2) == input.size(-2) && x.scalar_type() == input.scalar_type(),
-                    name, ": h, c and their gradients must be (..., T, H), in the dtype of the input");
+                    name, ": c and the gradients of h and c must be (..., T, H), in the dtype of the input");
   }
+  STD_TORCH_CHECK(gates.dim() == input.dim() && gates.numel() == Cell::kGates * states.begin()->numel() &&
+                      gates.size(-1) == Cell::kGates * h0.size(-1) && gates.scalar_type() == input.scalar_type(),
+                  name, ": gates must be (..., T, ", int(Cell::kGates), " H), in the dtype of the input");
+}
+
+// h and c of every row (..., T, H); the activations of its gates, none where they are not saved.
+using LayerOutputs = std::tuple<Tensor, Tensor, Tensor>;
+
+template <typename Cell>
+LayerOutputs new_layer_outputs(const Tensor& input, int64_t hidden, bool save_gates) {
+  const auto rows = [&](int64_t width) {
+    std::vector<int64_t> sizes(input.sizes().begin(), input.sizes().end());
+    sizes.back() = width;
+    return new_empty(input, sizes);
+  };
+  return {rows(hidden), rows(hidden), rows(save_gates ? Cell::kGates * hidden : 0)};
 }
 
 }  // namespace commodity

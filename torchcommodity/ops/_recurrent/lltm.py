@@ -8,6 +8,7 @@ from torch_opkit import Bad, Cases, Sample
 from torch_opkit.arguments import raise_invalid
 from torchcommodity.ops._recurrent import sequence
 from torchcommodity.ops._recurrent.sequence import CellState
+from torchcommodity.ops._scan.scan import Tensors
 
 
 def lltm(
@@ -67,21 +68,26 @@ def _run(input: Tensor, h0: Tensor, c0: Tensor, weight: Tensor, bias: Tensor | N
         ("weight", weight, (3 * hidden, hidden + shape[-1])),
         ("bias", bias, (3 * hidden,)),
     )
-    return sequence.run_layer(operator, mixed, input, h0, c0, weight[:, hidden:], weight[:, :hidden], bias)
+    return sequence.run_sequence(operator, mixed, input, h0, c0, weight[:, hidden:], weight[:, :hidden], bias)
 
 
-def step(z: Tensor, c: Tensor) -> CellState:
+def _activate(z: Tensor) -> Tensors:
     i, o, g = z.chunk(3, -1)
-    c = c + i.sigmoid() * _elu(g)
-    return o.sigmoid() * c.tanh(), c
+    return i.sigmoid(), o.sigmoid(), _elu(g)
 
 
-def step_backward(z: Tensor, c_previous: Tensor, c: Tensor, d_h: Tensor, d_c: Tensor) -> tuple[Tensor, Tensor]:
-    i, o, g = z.chunk(3, -1)
-    i, o, y = i.sigmoid(), o.sigmoid(), c.tanh()
+def _advance(activations: Tensors, c: Tensor) -> CellState:
+    i, o, g = activations
+    c = c + i * g
+    return o * c.tanh(), c
+
+
+def _gradients(activations: Tensors, c_previous: Tensor, c: Tensor, d_h: Tensor, d_c: Tensor) -> tuple[Tensor, Tensor]:
+    i, o, g = activations
+    y = c.tanh()
     d_c = d_c + d_h * o * (1 - y * y)
-    slope = torch.where(g > 0, 1.0, g.clamp(max=0).exp())  # derivative of elu
-    return sequence.mask_nan_states(o * y, d_c * _elu(g) * i * (1 - i), d_h * y * o * (1 - o), d_c * i * slope, d_c)
+    slope = torch.where(g > 0, 1.0, g + 1)  # derivative of elu
+    return sequence.mask_nan_states(o * y, d_c * g * i * (1 - i), d_h * y * o * (1 - o), d_c * i * slope, d_c)
 
 
 def _elu(x: Tensor) -> Tensor:
@@ -121,4 +127,6 @@ def _cases() -> Cases:
     )
 
 
-operator = sequence.make_operator("lltm", 3, step, step_backward, _cases)
+cell = sequence.Cell(3, _activate, _advance, _gradients)
+step, step_backward = cell.step, cell.step_backward
+operator = sequence.make_operator("lltm", cell, _cases)

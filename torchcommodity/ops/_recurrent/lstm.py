@@ -7,6 +7,7 @@ from torch_opkit import Bad, Cases, Sample
 from torch_opkit.arguments import raise_invalid
 from torchcommodity.ops._recurrent import sequence
 from torchcommodity.ops._recurrent.sequence import CellState
+from torchcommodity.ops._scan.scan import Tensors
 
 
 def lstm(
@@ -80,18 +81,23 @@ def _run(
         ("bias_hh", bias_hh, (gates,)),
     )
     bias = bias_ih if bias_hh is None else bias_hh if bias_ih is None else bias_ih + bias_hh
-    return sequence.run_layer(operator, mixed, input, h0, c0, weight_ih, weight_hh, bias)
+    return sequence.run_sequence(operator, mixed, input, h0, c0, weight_ih, weight_hh, bias)
 
 
-def step(z: Tensor, c: Tensor) -> CellState:
+def _activate(z: Tensor) -> Tensors:
     i, f, g, o = z.chunk(4, -1)
-    c = f.sigmoid() * c + i.sigmoid() * g.tanh()
-    return o.sigmoid() * c.tanh(), c
+    return i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid()
 
 
-def step_backward(z: Tensor, c_previous: Tensor, c: Tensor, d_h: Tensor, d_c: Tensor) -> tuple[Tensor, Tensor]:
-    i, f, g, o = z.chunk(4, -1)
-    i, f, g, o, y = i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid(), c.tanh()
+def _advance(activations: Tensors, c: Tensor) -> CellState:
+    i, f, g, o = activations
+    c = f * c + i * g
+    return o * c.tanh(), c
+
+
+def _gradients(activations: Tensors, c_previous: Tensor, c: Tensor, d_h: Tensor, d_c: Tensor) -> tuple[Tensor, Tensor]:
+    i, f, g, o = activations
+    y = c.tanh()
     d_c = d_c + d_h * o * (1 - y * y)
     d_z = (d_c * g * i * (1 - i), d_c * c_previous * f * (1 - f), d_c * i * (1 - g * g), d_h * y * o * (1 - o))
     return sequence.mask_nan_states(o * y, *d_z, d_c * f)
@@ -132,4 +138,6 @@ def _cases() -> Cases:
     )
 
 
-operator = sequence.make_operator("lstm", 4, step, step_backward, _cases)
+cell = sequence.Cell(4, _activate, _advance, _gradients)
+step, step_backward = cell.step, cell.step_backward
+operator = sequence.make_operator("lstm", cell, _cases)

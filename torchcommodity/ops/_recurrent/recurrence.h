@@ -2,8 +2,8 @@
 //
 // Threads take blocks of kBlockSeries series and run through all of time, with the weights, packed into vector order,
 // in the cache. A step of the forward pass is one product of [1, x_t, h_{t-1}] with [b, W_ih, W_hh]', then the cell.
-// The backward pass is given the gates of every row and goes through time in reverse: D_t = dL/dh_t = grad_t +
-// d_gates_{t+1} W_hh, and the gradient of c is summed in double.
+// The backward pass is given the activations of the gates of every row and goes through time in reverse: D_t = dL/dh_t
+// = grad_t + d_gates_{t+1} W_hh, and the gradient of c is summed in double.
 #pragma once
 #if !defined(COMMODITY_GPU)
 #include "checks.h"
@@ -20,17 +20,23 @@ constexpr int kTile = 4;  // series of a product that is accumulated in register
 template <typename Cell, int Bytes>
 constexpr int kGateGroup = Cell::kGates % 3 ? (Bytes == 64 ? 4 : 2) : 3;
 
-// Sequences (series, steps, .), states (series, hidden). The backward pass reads h and c.
+// Sequences (series, steps, .), states (series, hidden). The forward pass writes h, c and, if there are any, the
+// activations of the gates; the backward pass reads c and the activations.
 template <typename scalar_t>
 struct Layer {
   int64_t steps, features, hidden;
   const scalar_t *input, *h0, *c0;
-  scalar_t *h, *c;
+  scalar_t *h, *c, *gates;
   const scalar_t *grad_h = nullptr, *grad_c = nullptr;
   scalar_t *d_gates = nullptr, *d_h0 = nullptr, *d_c0 = nullptr;
 
   const scalar_t* state(const scalar_t* sequence, const scalar_t* first, int64_t series, int64_t t) const {
     return t < 0 ? first + series * hidden : sequence + (series * steps + t) * hidden;
+  }
+  // The input of a row; null if the row is missing.
+  COMMODITY_INLINE const scalar_t* present_input(int64_t row) const {
+    const scalar_t* x = input + row * features;
+    return has_nan(x, features) ? nullptr : x;
   }
 };
 
@@ -49,9 +55,8 @@ struct LayerWeights {
   const scalar_t* bias;
 };
 
-// The gates of some series at one step.
 template <typename Cell, typename scalar_t, int Bytes>
-struct Gates {
+struct ForwardBlock {
   static constexpr int G = Cell::kGates, C = kGateGroup<Cell, Bytes>;
   using Weights = PackedMatrix<scalar_t, C, Bytes>;
   static constexpr int64_t L = Weights::kLanes;
@@ -59,38 +64,40 @@ struct Gates {
   const Weights& weights;
   int64_t first, count;
   const int64_t hidden = layer.hidden, padded = round_up(hidden, L);
-  AlignedVector<scalar_t> values = AlignedVector<scalar_t>(count * G * padded);  // (series, gates, padded)
+  AlignedVector<scalar_t> gates = AlignedVector<scalar_t>(count * G * padded);  // (series, gates, padded)
   std::vector<scalar_t> zeros = std::vector<scalar_t>(layer.features);
   const scalar_t *inputs[kBlockSeries], *states[kBlockSeries];
   bool missing[kBlockSeries];
 
-  // A block holds the same units of C gates.
-  static Weights pack(const LayerWeights<scalar_t>& from, int64_t features, int64_t hidden) {
-    const int64_t vectors = round_up(hidden, L) / L;
-    Weights weights(1 + features + hidden, vectors * G / C);
+  // A block of the matrix holds the same units of C gates.
+  static Weights pack(const LayerWeights<scalar_t>& from, const Layer<scalar_t>& layer) {
+    const int64_t vectors = round_up(layer.hidden, L) / L;
+    Weights weights(1 + layer.features + layer.hidden, vectors * G / C);
     const auto fill = [&](int64_t row, int64_t rows, const scalar_t* weight, int64_t stride) {
-      weights.fill(row, rows, 1, [=](int64_t block, int64_t c, int64_t lane) {
+      weights.fill(row, rows, 1, [=, &layer](int64_t block, int64_t c, int64_t lane) {
         const int64_t gate = block / vectors * C + c, j = block % vectors * L + lane;
-        return j < hidden ? weight + (gate * hidden + j) * stride : nullptr;
+        return j < layer.hidden ? weight + (gate * layer.hidden + j) * stride : nullptr;
       });
     };
     if (from.bias) fill(0, 1, from.bias, 1);
-    fill(1, features, from.input, from.input_stride);
-    fill(1 + features, hidden, from.state, from.state_stride);
+    fill(1, layer.features, from.input, from.input_stride);
+    fill(1 + layer.features, layer.hidden, from.state, from.state_stride);
     return weights;
   }
 
-  COMMODITY_INLINE void compute(int64_t t) {
-    for (int64_t r = 0; r < count; ++r) {
-      const scalar_t* x = layer.input + ((first + r) * layer.steps + t) * layer.features;
-      missing[r] = has_nan(x, layer.features);
-      inputs[r] = missing[r] ? zeros.data() : x;
-      states[r] = layer.state(layer.h, layer.h0, first + r, t - 1);
-    }
-    for (int64_t block = 0; block < weights.blocks; ++block) {
-      int64_t r = 0;
-      for (; r + kTile <= count; r += kTile) multiply<kTile>(r, block);
-      for (; r < count; ++r) multiply<1>(r, block);
+  COMMODITY_INLINE void run() {
+    for (int64_t t = 0; t < layer.steps; ++t) {
+      for (int64_t r = 0; r < count; ++r) {
+        const scalar_t* x = layer.present_input((first + r) * layer.steps + t);
+        missing[r] = !x, inputs[r] = x ? x : zeros.data();
+        states[r] = layer.state(layer.h, layer.h0, first + r, t - 1);
+      }
+      for (int64_t block = 0; block < weights.blocks; ++block) {
+        int64_t r = 0;
+        for (; r + kTile <= count; r += kTile) multiply<kTile>(r, block);
+        for (; r < count; ++r) multiply<1>(r, block);
+      }
+      for (int64_t r = 0; r < count; ++r) missing[r] ? keep(r, t) : layer.gates ? step<true>(r, t) : step<false>(r, t);
     }
   }
 
@@ -103,49 +110,31 @@ struct Gates {
     Weights::template accumulate<R>(sum, inputs + r, layer.features, w + C);
     Weights::template accumulate<R>(sum, states + r, hidden, w + (1 + layer.features) * C);
     const int64_t vectors = padded / L, first_gate = block / vectors * C, unit = block % vectors * L;
-    Weights::template store<R>(sum, &values[(r * G + first_gate) * padded + unit], G * padded, padded);
-  }
-};
-
-template <typename Cell, typename scalar_t, int Bytes>
-struct ForwardBlock {
-  static constexpr int G = Cell::kGates;
-  using Gates = commodity::Gates<Cell, scalar_t, Bytes>;
-  const Layer<scalar_t>& layer;
-  Gates gates;
-
-  struct Weights {
-    typename Gates::Weights forward;
-    Weights(const LayerWeights<scalar_t>& from, const Layer<scalar_t>& layer)
-        : forward(Gates::pack(from, layer.features, layer.hidden)) {}
-  };
-
-  ForwardBlock(const Layer<scalar_t>& layer, const Weights& weights, int64_t first, int64_t count)
-      : layer(layer), gates{layer, weights.forward, first, count} {}
-
-  COMMODITY_INLINE void run() {
-    for (int64_t t = 0; t < layer.steps; ++t) {
-      gates.compute(t);
-      for (int64_t r = 0; r < gates.count; ++r) step(r, t);
-    }
+    Weights::template store<R>(sum, &gates[(r * G + first_gate) * padded + unit], G * padded, padded);
   }
 
-  COMMODITY_INLINE void step(int64_t r, int64_t t) {
-    const int64_t series = gates.first + r, row = series * layer.steps + t, width = layer.hidden;
+  COMMODITY_INLINE void keep(int64_t r, int64_t t) const {
+    const int64_t series = first + r, row = series * layer.steps + t;
+    std::copy_n(layer.state(layer.c, layer.c0, series, t - 1), hidden, layer.c + row * hidden);
+    std::copy_n(states[r], hidden, layer.h + row * hidden);
+    if (layer.gates) std::fill_n(layer.gates + row * G * hidden, G * hidden, scalar_t(0));
+  }
+
+  template <bool saves_gates>
+  COMMODITY_INLINE void step(int64_t r, int64_t t) const {
+    const int64_t series = first + r, row = series * layer.steps + t, width = hidden, stride = padded;
     const scalar_t* __restrict c_previous = layer.state(layer.c, layer.c0, series, t - 1);
     scalar_t* __restrict c = layer.c + row * width, * __restrict h = layer.h + row * width;
-    if (gates.missing[r]) {
-      std::copy_n(c_previous, width, c);
-      std::copy_n(gates.states[r], width, h);
-      return;
-    }
-    const int64_t stride = gates.padded;
-    const scalar_t* __restrict from = &gates.values[r * G * stride];
+    const scalar_t* __restrict from = &gates[r * G * stride];
+    scalar_t* __restrict to = layer.gates + row * G * width;
     COMMODITY_IVDEP  // otherwise the inlined pointers may alias, which prevents vectorization
     for (int64_t j = 0; j < width; ++j) {
-      scalar_t z[G];
+      scalar_t z[G], a[G];
       for (int g = 0; g < G; ++g) z[g] = from[g * stride + j];
-      Cell::step(z, c_previous[j], c[j], h[j]);
+      Cell::activate(z, a);
+      Cell::step(a, c_previous[j], c[j], h[j]);
+      if constexpr (saves_gates)
+        for (int g = 0; g < G; ++g) to[g * width + j] = a[g];
     }
   }
 };
@@ -153,39 +142,29 @@ struct ForwardBlock {
 template <typename Cell, typename scalar_t, int Bytes>
 struct BackwardBlock {
   static constexpr int G = Cell::kGates, C = 2;
-  using Gates = commodity::Gates<Cell, scalar_t, Bytes>;
-  using Transposed = PackedMatrix<scalar_t, C, Bytes>;
-  static constexpr int64_t L = Transposed::kLanes;
-
-  struct Weights {
-    typename Gates::Weights forward;
-    Transposed transposed;  // W_hh
-    Weights(const LayerWeights<scalar_t>& from, const Layer<scalar_t>& layer)
-        : forward(Gates::pack(from, layer.features, layer.hidden)),
-          transposed(G * layer.hidden, round_up(layer.hidden, C * L) / (C * L)) {
-      transposed.fill(0, G * layer.hidden, from.state_stride, [&](int64_t block, int64_t c, int64_t lane) {
-        const int64_t j = (block * C + c) * L + lane;
-        return j < layer.hidden ? from.state + j : nullptr;
-      });
-    }
-  };
-
+  using Weights = PackedMatrix<scalar_t, C, Bytes>;
+  static constexpr int64_t L = Weights::kLanes;
   const Layer<scalar_t>& layer;
-  const Transposed& weights;
-  Gates gates;
+  const Weights& weights;
+  int64_t first, count;
   const int64_t steps = layer.steps, hidden = layer.hidden, padded = round_up(hidden, C* L);
-  AlignedVector<scalar_t> d_h = AlignedVector<scalar_t>(gates.count * padded), d_h_total = d_h;
-  std::vector<double> d_c = std::vector<double>(gates.count * hidden);  // a sum over time
+  AlignedVector<scalar_t> d_h = AlignedVector<scalar_t>(count * padded), d_h_total = d_h;
+  std::vector<double> d_c = std::vector<double>(count * hidden);  // a sum over time
   const scalar_t* rows[kBlockSeries];
+  bool missing[kBlockSeries];
 
-  BackwardBlock(const Layer<scalar_t>& layer, const Weights& weights, int64_t first, int64_t count)
-      : layer(layer), weights(weights.transposed), gates{layer, weights.forward, first, count} {}
+  static Weights pack(const LayerWeights<scalar_t>& from, const Layer<scalar_t>& layer) {
+    Weights weights(G * layer.hidden, round_up(layer.hidden, C * L) / (C * L));
+    weights.fill(0, G * layer.hidden, from.state_stride, [&](int64_t block, int64_t c, int64_t lane) {
+      const int64_t j = (block * C + c) * L + lane;
+      return j < layer.hidden ? from.state + j : nullptr;
+    });
+    return weights;
+  }
 
   // D_t = grad_t + d_gates_{t+1} W; where row t + 1 is missing, D_t = grad_t + D_{t+1}.
   COMMODITY_INLINE void run() {
-    const int64_t count = gates.count;
     for (int64_t t = steps - 1; t >= 0; --t) {
-      gates.compute(t);
       for (int64_t r = 0; r < count; ++r) step(r, t);
       for (int64_t block = 0; block < weights.blocks; ++block) {
         int64_t r = 0;
@@ -193,46 +172,44 @@ struct BackwardBlock {
         for (; r < count; ++r) multiply<1>(r, block);
       }
       for (int64_t r = 0; r < count; ++r)
-        if (gates.missing[r]) std::copy_n(&d_h_total[r * padded], hidden, &d_h[r * padded]);
+        if (missing[r]) std::copy_n(&d_h_total[r * padded], hidden, &d_h[r * padded]);
     }
     for (int64_t r = 0; r < count; ++r) {
-      std::copy_n(&d_h[r * padded], hidden, layer.d_h0 + (gates.first + r) * hidden);
-      std::copy_n(&d_c[r * hidden], hidden, layer.d_c0 + (gates.first + r) * hidden);
+      std::copy_n(&d_h[r * padded], hidden, layer.d_h0 + (first + r) * hidden);
+      std::copy_n(&d_c[r * hidden], hidden, layer.d_c0 + (first + r) * hidden);
     }
   }
 
   template <int R>
   COMMODITY_INLINE void multiply(int64_t r, int64_t block) {
-    typename Transposed::Vector sum[R][C] = {};
-    Transposed::template accumulate<R>(sum, rows + r, G * hidden, weights.block(block));
-    Transposed::template store<R>(sum, &d_h[r * padded + block * C * L], padded, L);
+    typename Weights::Vector sum[R][C] = {};
+    Weights::template accumulate<R>(sum, rows + r, G * hidden, weights.block(block));
+    Weights::template store<R>(sum, &d_h[r * padded + block * C * L], padded, L);
   }
 
   COMMODITY_INLINE void step(int64_t r, int64_t t) {
-    const int64_t series = gates.first + r, row = series * steps + t, width = hidden;
+    const int64_t series = first + r, row = series * steps + t, width = hidden;
     const scalar_t* __restrict grad_h = layer.grad_h + row * width, * __restrict grad_c = layer.grad_c + row * width;
     scalar_t* __restrict total = &d_h_total[r * padded], * __restrict to = layer.d_gates + row * G * width;
     const scalar_t* __restrict d_h_next = &d_h[r * padded];
     double* __restrict d_c = &this->d_c[r * width];
-    rows[r] = to;
+    rows[r] = to, missing[r] = !layer.present_input(row);
     for (int64_t j = 0; j < width; ++j) total[j] = d_h_next[j] + grad_h[j], d_c[j] += grad_c[j];
-    if (gates.missing[r]) return void(std::fill_n(to, G * width, scalar_t(0)));
-    const int64_t stride = gates.padded;
-    const scalar_t* __restrict from = &gates.values[r * G * stride];
+    if (missing[r]) return void(std::fill_n(to, G * width, scalar_t(0)));
+    const scalar_t* __restrict gates = layer.gates + row * G * width;
     const scalar_t* __restrict c_previous = layer.state(layer.c, layer.c0, series, t - 1);
     const scalar_t* __restrict c = layer.c + row * width;
     if (t > 1) {
       const int64_t bytes = width * sizeof(scalar_t);
       prefetch(layer.state(layer.c, layer.c0, series, t - 2), bytes);
-      prefetch(layer.state(layer.h, layer.h0, series, t - 2), bytes);
       prefetch(grad_h - width, bytes), prefetch(grad_c - width, bytes);
-      prefetch(to - G * width, G * bytes);
+      prefetch(gates - G * width, G * bytes), prefetch(to - G * width, G * bytes);
     }
     COMMODITY_IVDEP
     for (int64_t j = 0; j < width; ++j) {
-      scalar_t z[G], d_z[G];
-      for (int g = 0; g < G; ++g) z[g] = from[g * stride + j];
-      Cell::backward(z, c_previous[j], c[j], total[j], d_c[j], d_z, d_c[j]);
+      scalar_t a[G], d_z[G];
+      for (int g = 0; g < G; ++g) a[g] = gates[g * width + j];
+      Cell::backward(a, c_previous[j], c[j], total[j], d_c[j], d_z, d_c[j]);
       for (int g = 0; g < G; ++g) to[g * width + j] = d_z[g];
     }
   }
@@ -252,12 +229,13 @@ template <template <typename, typename, int> class Block, typename Cell, typenam
 void run_blocks(const Layer<scalar_t>& layer, const LayerWeights<scalar_t>& weights, int64_t series) {
   const auto run_all = [&](auto bytes, auto run) {
     using Blocks = Block<Cell, scalar_t, bytes.value>;
-    const typename Blocks::Weights packed(weights, layer);
-    const int64_t blocks = (series + kBlockSeries - 1) / kBlockSeries;
-    const int64_t work = kBlockSeries * layer.steps * layer.hidden * Cell::kGates;
+    const typename Blocks::Weights packed = Blocks::pack(weights, layer);
+    const int64_t parts = 2 * torch::stable::get_num_threads();  // two of each: one that is held up holds up little
+    const int64_t size = std::clamp(round_up((series + parts - 1) / parts, kTile), int64_t(kTile), kBlockSeries);
+    const int64_t blocks = (series + size - 1) / size, work = size * layer.steps * layer.hidden * Cell::kGates;
     parallel_for(0, blocks, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, work)), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        Blocks block(layer, packed, i * kBlockSeries, std::min(kBlockSeries, series - i * kBlockSeries));
+        Blocks block{layer, packed, i * size, std::min(size, series - i * size)};
         run(block);
       }
     });
@@ -286,15 +264,16 @@ struct LayerTensors {
         series(h0.numel() / std::max<int64_t>(1, hidden)) {}
 
   template <typename scalar_t>
-  Layer<scalar_t> layer(const Tensor& h, const Tensor& c) const {
+  Layer<scalar_t> layer(scalar_t* h, const Tensor& c, const Tensor& gates) const {
     return {input.size(-2),
             input.size(-1),
             hidden,
             input.const_data_ptr<scalar_t>(),
             h0.const_data_ptr<scalar_t>(),
             c0.const_data_ptr<scalar_t>(),
-            static_cast<scalar_t*>(h.data_ptr()),
-            static_cast<scalar_t*>(c.data_ptr())};
+            h,
+            static_cast<scalar_t*>(c.data_ptr()),
+            gates.numel() ? static_cast<scalar_t*>(gates.data_ptr()) : nullptr};
   }
   template <typename scalar_t>
   LayerWeights<scalar_t> weights() const {
@@ -304,37 +283,34 @@ struct LayerTensors {
 };
 
 template <typename Cell>
-std::tuple<Tensor, Tensor> run_layer(const char* name, const Tensor& input, const Tensor& h0, const Tensor& c0,
-                                     const Tensor& weight_ih, const Tensor& weight_hh,
-                                     const std::optional<Tensor>& bias) {
+LayerOutputs run_layer(const char* name, const Tensor& input, const Tensor& h0, const Tensor& c0,
+                       const Tensor& weight_ih, const Tensor& weight_hh, const std::optional<Tensor>& bias,
+                       bool save_gates) {
   check_layer<Cell>(name, input, h0, c0, weight_ih, weight_hh, bias);
   const LayerTensors tensors(input, h0, c0, weight_ih, weight_hh, bias);
-  std::vector<int64_t> sizes(input.sizes().begin(), input.sizes().end());
-  sizes.back() = tensors.hidden;
-  Tensor h = new_empty(input, sizes), c = new_empty(input, sizes);
+  const LayerOutputs outputs = new_layer_outputs<Cell>(input, tensors.hidden, save_gates);
+  const Tensor &h = std::get<0>(outputs), &c = std::get<1>(outputs), &gates = std::get<2>(outputs);
   dispatch(name, input, [&]<typename scalar_t>() {
-    run_blocks<ForwardBlock, Cell>(tensors.template layer<scalar_t>(h, c), tensors.template weights<scalar_t>(),
-                                   tensors.series);
+    run_blocks<ForwardBlock, Cell>(tensors.layer(static_cast<scalar_t*>(h.data_ptr()), c, gates),
+                                   tensors.template weights<scalar_t>(), tensors.series);
   });
-  return {h, c};
+  return outputs;
 }
 
 template <typename Cell>
 std::tuple<Tensor, Tensor, Tensor> run_layer_backward(const char* name, const Tensor& grad_h_, const Tensor& grad_c_,
                                                       const Tensor& input, const Tensor& h0, const Tensor& c0,
                                                       const Tensor& weight_ih, const Tensor& weight_hh,
-                                                      const std::optional<Tensor>& bias, const Tensor& h_,
-                                                      const Tensor& c_) {
+                                                      const std::optional<Tensor>& bias, const Tensor& c_,
+                                                      const Tensor& gates_) {
   check_layer<Cell>(name, input, h0, c0, weight_ih, weight_hh, bias);
-  check_states(name, input, h0, {grad_h_, grad_c_, h_, c_});
+  check_states<Cell>(name, input, h0, {grad_h_, grad_c_, c_}, gates_);
   const LayerTensors tensors(input, h0, c0, weight_ih, weight_hh, bias);
-  const Tensor grad_h = as_contiguous(grad_h_), grad_c = as_contiguous(grad_c_), h = as_contiguous(h_),
-               c = as_contiguous(c_);
-  std::vector<int64_t> sizes(h.sizes().begin(), h.sizes().end());
-  sizes.back() *= Cell::kGates;
-  Tensor d_gates = new_empty(h, sizes), d_h0 = new_empty(h0, h0.sizes()), d_c0 = new_empty(c0, c0.sizes());
+  const Tensor grad_h = as_contiguous(grad_h_), grad_c = as_contiguous(grad_c_), c = as_contiguous(c_),
+               gates = as_contiguous(gates_);
+  Tensor d_gates = new_empty(gates, gates.sizes()), d_h0 = new_empty(h0, h0.sizes()), d_c0 = new_empty(c0, c0.sizes());
   dispatch(name, input, [&]<typename scalar_t>() {
-    Layer<scalar_t> layer = tensors.template layer<scalar_t>(h, c);
+    Layer<scalar_t> layer = tensors.layer<scalar_t>(nullptr, c, gates);
     layer.grad_h = grad_h.const_data_ptr<scalar_t>(), layer.grad_c = grad_c.const_data_ptr<scalar_t>();
     layer.d_gates = d_gates.mutable_data_ptr<scalar_t>();
     layer.d_h0 = d_h0.mutable_data_ptr<scalar_t>(), layer.d_c0 = d_c0.mutable_data_ptr<scalar_t>();

@@ -114,7 +114,7 @@ struct ForwardBlocks {
     Row next;
   };
   SeriesBlocks<Size> blocks;
-  scalar_t *h, *c;
+  scalar_t *h, *c, *gates;
 
   COMMODITY_INLINE void load(Thread& thread, int t) const {
     if (t >= blocks.steps) return;
@@ -143,11 +143,15 @@ struct ForwardBlocks {
     } else if (thread.active()) {
       const Row row = thread.next;
       load(thread, t + 1);
-      scalar_t z[G];
+      scalar_t z[G], a[G];
       COMMODITY_UNROLL
       for (int g = 0; g < G; ++g) z[g] = row.gates[g];
       blocks.add_products(shared, thread, z);
-      thread.state.step(z, row.missing);
+      thread.state.step(z, a, row.missing);
+      if (gates) {
+        COMMODITY_UNROLL
+        for (int g = 0; g < G; ++g) gates[blocks.template gate_at<G>(thread, t, g)] = a[g];
+      }
       blocks.vector(shared, thread)[thread.unit] = thread.state.h;
       const int64_t i = blocks.at(thread, t);
       h[i] = thread.state.h, c[i] = thread.state.c;

@@ -1,7 +1,7 @@
 """Recurrent layers over a sequence: argument checks, projection of the input onto the gates, and the operators."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -17,6 +17,29 @@ CellState = tuple[Tensor, Tensor]  # h and c, (..., H) each
 Argument = tuple[str, Tensor | None, tuple[Any, ...]]  # name, value, shape that it must have
 CellStep = Callable[[Tensor, Tensor], CellState]  # gates, c -> next h and c
 CellStepBackward = Callable[..., tuple[Tensor, Tensor]]  # gates, previous c, c, d_h, d_c -> d_gates, previous d_c
+LayerOutputs = tuple[Tensor, Tensor, Tensor]  # h, c, and for the backward pass the activations of the gates
+
+
+class Cell(NamedTuple):
+    """The arithmetic of a cell with so many gates; `advance` and `gradients` take the activations of the gates."""
+
+    gates: int
+    activate: Callable[[Tensor], Tensors]
+    advance: Callable[[Tensors, Tensor], CellState]
+    gradients: CellStepBackward
+
+    def step(self, z: Tensor, c: Tensor) -> CellState:
+        return self.advance(self.activate(z), c)
+
+    def step_backward(self, z: Tensor, *tensors: Tensor) -> tuple[Tensor, Tensor]:
+        return self.gradients(self.activate(z), *tensors)
+
+    def slopes(self, activations: Tensors, c_before: Tensor, c: Tensor, missing: Tensor) -> tuple[Tensor, Tensor]:
+        """Derivatives of h and c in every row by its gates, (..., T, 2, gates, H), and by c before, (..., T, 2, H)."""
+        present, one, zero = ~missing.unsqueeze(-1), torch.ones_like(c), torch.zeros_like(c)
+        slopes = [self.gradients(activations, c_before, c, *cotangents) for cotangents in ((one, zero), (zero, one))]
+        by_gates = torch.stack([x.where(present, 0) for x, _ in slopes], -2).unflatten(-1, (-1, c.shape[-1]))
+        return by_gates, torch.stack([x.where(present, i) for i, (_, x) in enumerate(slopes)], -2)
 
 
 def check_state(operator: str, input: Any, hx: Any) -> CellState:
@@ -59,16 +82,23 @@ def _check_each(operator: str, dtype: torch.dtype, device: torch.device, mixed: 
             raise_invalid(operator, "all tensors must have one dtype and one device", TypeError, **kinds)
 
 
-def run_layer(operator: Op, mixed: bool, *tensors: Tensor | None) -> CellState:
+def run_layer(operator: Op, mixed: bool, *tensors: Tensor | None, settings: tuple[bool, ...] = ()) -> CellState:
     """The first two outputs; under autocast, `mixed`, without it: it would compute products in half precision."""
     if not mixed:
-        h, c, *_ = operator(*tensors)
+        h, c, *_ = operator(*tensors, *settings)
         return h, c
     first = tensors[0]
     assert first is not None
     with torch.autocast(first.device.type, enabled=False):
-        h, c, *_ = operator(*[None if x is None else x.float() for x in tensors])
+        h, c, *_ = operator(*[None if x is None else x.float() for x in tensors], *settings)
     return h, c
+
+
+def run_sequence(operator: Op, mixed: bool, *tensors: Tensor | None) -> CellState:
+    """Save the gates where a backward pass is likely; one that does not find them computes them again."""
+    recorded = torch.is_grad_enabled() and not torch.compiler.is_exporting()
+    save_gates = recorded and any(x is not None and x.requires_grad for x in tensors)
+    return run_layer(operator, mixed, *tensors, settings=(save_gates,))
 
 
 def _autocast(x: Tensor) -> bool:
@@ -99,13 +129,21 @@ def with_last_state(h: Tensor, c: Tensor, hx: CellState) -> tuple[Tensor, CellSt
     return h, ((h.select(-2, -1), c.select(-2, -1)) if h.shape[-2] else (hx[0].clone(), hx[1].clone()))
 
 
-def make_operator(
-    name: str, gates: int, step: CellStep, step_backward: CellStepBackward, cases: Callable[[], Cases]
-) -> Op:
-    """Register the operators `name` and `name`_backward of a cell with so many gates; return the first.
+def make_operator(name: str, cell: Cell, cases: Callable[[], Cases]) -> Op:
+    """Register the operators `name` and `name`_backward of a cell; return the first.
 
-    The backward operator takes h and c to avoid recomputing them; they are functions of its other arguments.
+    The backward operator takes c and the activations of the gates to avoid recomputing them; they are functions of its
+    other arguments.
     """
+
+    def outputs(
+        states: CellState, projected: Tensor, missing: Tensor, weight: Tensor, h0: Tensor, save_gates: bool
+    ) -> LayerOutputs:
+        h, c = states
+        if not save_gates:
+            return h, c, h.new_empty((*h.shape[:-1], 0))
+        z = projected + F.linear(_rows_before(h, h0), weight)
+        return h, c, torch.cat(cell.activate(z), -1).masked_fill(missing.unsqueeze(-1), 0)
 
     def reference(
         input: Tensor,  # (..., T, F)
@@ -114,45 +152,66 @@ def make_operator(
         weight_ih: Tensor,  # (gates * H, F)
         weight_hh: Tensor,  # (gates * H, H)
         bias: Tensor | None,  # (gates * H,)
-    ) -> CellState:
+        save_gates: bool = False,
+    ) -> LayerOutputs:
         filled, missing = without_missing(input)
-        return _run(step, F.linear(filled, weight_ih, bias), missing, weight_hh, h0, c0)
+        projected = F.linear(filled, weight_ih, bias)
+        states = _run(cell.step, projected, missing, weight_hh, h0, c0)
+        return outputs(states, projected, missing, weight_hh, h0, save_gates)
 
     def decomposition(
-        input: Tensor, h0: Tensor, c0: Tensor, weight_ih: Tensor, weight_hh: Tensor, bias: Tensor | None
-    ) -> CellState:
-        filled, missing = without_missing(input)
-        return _scan(step, F.linear(filled, weight_ih, bias), missing, weight_hh, h0, c0)
-
-    def fake(input: Tensor, h0: Tensor) -> CellState:
-        shape = (*input.shape[:-1], h0.shape[-1])
-        return input.new_empty(shape), input.new_empty(shape)
-
-    def backward(
-        *grads: Tensor,
         input: Tensor,
         h0: Tensor,
         c0: Tensor,
         weight_ih: Tensor,
         weight_hh: Tensor,
         bias: Tensor | None,
-        output: CellState,
+        save_gates: bool,
+    ) -> LayerOutputs:
+        filled, missing = without_missing(input)
+        projected = F.linear(filled, weight_ih, bias)
+        states = _scan(cell.step, projected, missing, weight_hh, h0, c0)
+        return outputs(states, projected, missing, weight_hh, h0, save_gates)
+
+    def fake(input: Tensor, h0: Tensor, save_gates: bool) -> LayerOutputs:
+        widths = h0.shape[-1], h0.shape[-1], cell.gates * h0.shape[-1] if save_gates else 0
+        h, c, gates = (input.new_empty((*input.shape[:-1], width)) for width in widths)
+        return h, c, gates
+
+    def backward(
+        *grads: Tensor | None,  # that of the activations is not used
+        input: Tensor,
+        h0: Tensor,
+        c0: Tensor,
+        weight_ih: Tensor,
+        weight_hh: Tensor,
+        bias: Tensor | None,
+        output: LayerOutputs,
         needs_input_grad: tuple[bool, ...],
     ) -> tuple[Tensor | None, ...]:
         # with dz_t = d_gates_t: dx = dz W_ih, dW_ih = sum_t dz_t x_t', dW_hh = sum_t dz_t h_{t-1}', db = sum_t dz_t
-        d_gates, d_h0, d_c0 = backward_operator(*grads, input, h0, c0, weight_ih, weight_hh, bias, *output)
+        h, c, gates = output
+        layer = input, h0, c0, weight_ih, weight_hh, bias
+        if not gates.shape[-1]:
+            gates = operator(*layer, True)[2]
+        grad_h, grad_c = (torch.zeros_like(h) if grad is None else grad for grad in grads[:2])
+        d_gates, d_h0, d_c0 = backward_operator(grad_h, grad_c, *layer, c, gates)
         needs_input, _, _, needs_ih, needs_hh, needs_bias = needs_input_grad
         rows, d_ih, d_hh = d_gates.flatten(0, -2), None, None
         if needs_ih or needs_hh:  # as one product, which is faster than one of a few features
-            joined = torch.cat([input, _rows_before(output[0], h0)], -1).flatten(0, -2)
-            d_ih, d_hh = (rows.mT @ nan_to_zero(joined)).tensor_split([input.shape[-1]], -1)
+            joined = torch.cat([input, _rows_before(h, h0)], -1).flatten(0, -2)
+            d_ih, d_hh = (nan_to_zero(joined).mT @ rows).mT.tensor_split([input.shape[-1]], -1)
         d_input = d_gates @ weight_ih if needs_input else None
         return d_input, d_h0, d_c0, d_ih, d_hh, rows.sum(0) if needs_bias else None
 
     def backward_cases() -> Cases:
-        return _backward_cases(operator, backward_operator, gates)
+        return _backward_cases(forward, backward_operator, cell.gates)
 
-    backward_operator: Op = _make_backward_operator(name, step, step_backward, lambda *x: operator(*x), backward_cases)
+    def forward(*layer: Tensor | None) -> LayerOutputs:
+        h, c, gates = operator(*layer, True)
+        return h, c, gates
+
+    backward_operator: Op = _make_backward_operator(name, cell, forward, backward_cases)
     operator: Op = Op(
         f"commodity::{name}",
         reference=reference,
@@ -160,6 +219,7 @@ def make_operator(
         backward=backward,
         decomposition=decomposition,
         mask_nan_grad=False,  # the backward operator masks them
+        materialize_grads=False,
         cases=cases,
         vmap="loop",
     )
@@ -167,14 +227,10 @@ def make_operator(
 
 
 def _make_backward_operator(
-    name: str,
-    step: CellStep,
-    step_backward: CellStepBackward,
-    forward: Callable[..., CellState],
-    cases: Callable[[], Cases],
+    name: str, cell: Cell, forward: Callable[..., LayerOutputs], cases: Callable[[], Cases]
 ) -> Op:
     def reference(
-        grad_h: Tensor,  # (..., T, H), as grad_c, h and c
+        grad_h: Tensor,  # (..., T, H), as grad_c and c
         grad_c: Tensor,
         input: Tensor,
         h0: Tensor,
@@ -182,24 +238,22 @@ def _make_backward_operator(
         weight_ih: Tensor,
         weight_hh: Tensor,
         bias: Tensor | None,
-        h: Tensor,
         c: Tensor,
+        gates: Tensor,  # (..., T, gates * H)
     ) -> tuple[Tensor, Tensor, Tensor]:
         # D_t = dL/dh_t = grad_t + W_hh' d_gates_{t+1} in reverse time; d_gates_t from D_t and the gradient of c_t
-        filled, missing = without_missing(input)
-        gates = F.linear(filled, weight_ih, bias) + F.linear(nan_to_zero(_rows_before(h, h0)), weight_hh)
+        missing = without_missing(input)[1]
         rows, d_h, d_c = [], torch.zeros_like(h0), torch.zeros_like(c0)
         for t in reversed(range(gates.shape[-2])):
-            c_previous = c[..., t - 1, :] if t else c0
+            c_previous, activations = c[..., t - 1, :] if t else c0, gates[..., t, :].chunk(cell.gates, -1)
             d_h, d_c, is_missing = d_h + grad_h[..., t, :], d_c + grad_c[..., t, :], missing[..., t, None]
-            d_z, d_c_previous = step_backward(gates[..., t, :], c_previous, c[..., t, :], d_h, d_c)
+            d_z, d_c_previous = cell.gradients(activations, c_previous, c[..., t, :], d_h, d_c)
             rows.append(d_z.masked_fill(is_missing, 0))
             d_h, d_c = torch.where(is_missing, d_h, rows[-1] @ weight_hh), torch.where(is_missing, d_c, d_c_previous)
         return (torch.stack(rows[::-1], -2) if rows else torch.empty_like(gates)), d_h, d_c
 
-    def fake(h: Tensor, h0: Tensor, c0: Tensor, weight_hh: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        d_gates = h.new_empty((*h.shape[:-1], weight_hh.shape[0]))
-        return d_gates, h0.new_empty(h0.shape), c0.new_empty(c0.shape)
+    def fake(h0: Tensor, c0: Tensor, gates: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return gates.new_empty(gates.shape), h0.new_empty(h0.shape), c0.new_empty(c0.shape)
 
     def run_backward(*tensors: Tensor | None) -> tuple[Tensor, ...]:
         gradients: tuple[Tensor, ...] = operator(*tensors)
@@ -221,34 +275,34 @@ def _make_backward_operator(
         # that dR = d sum <step_backward(adjoints), (z', c'_{t-1})> over rows; what it gives to h and c goes back as in
         # the backward pass.
         layer = input, h0, c0, weight_ih, weight_hh, bias
-        h, c = forward(*layer)
+        h, c, gates = forward(*layer)
         filled, missing = without_missing(input)
         h_before, c_before = _rows_before(h, h0), _rows_before(c, c0)
         z, present = F.linear(filled, weight_ih, bias) + F.linear(h_before, weight_hh), ~missing.unsqueeze(-1)
 
-        def row_gradient(z: Tensor, c_before: Tensor, d_h: Tensor, d_c: Tensor) -> tuple[Tensor, Tensor]:
-            return step_backward(z, c_before, step(z, c_before)[1], d_h, d_c)
-
-        one, zero = torch.ones_like(h), torch.zeros_like(h)
-        slopes = row_gradient(z, c_before, one, zero), row_gradient(z, c_before, zero, one)  # of h and of c
-        by_z = torch.stack([x.where(present, 0) for x, _ in slopes], -2).unflatten(-1, (-1, h.shape[-1]))
-        by_c = torch.stack([x.where(present, i) for i, (_, x) in enumerate(slopes)], -2)
-        h_tangent, c_tangent = _tangents(by_z, by_c, missing, weight_hh, *tangents)
+        activations, one, zero = cell.activate(z), torch.ones_like(h), torch.zeros_like(h)
+        h_by_c, c_by_c = (
+            cell.gradients(activations, c_before, c, *slopes)[1].where(present, is_c)
+            for is_c, slopes in enumerate(((one, zero), (zero, one)))
+        )
+        h_tangent, c_tangent = tangent_operator(*tangents, input, c0, weight_hh, c, torch.cat(activations, -1))
         h_tangent_before = _rows_before(h_tangent, tangents[1])
         z_tangent = tangents[0] + F.linear(h_tangent_before, weight_hh)
 
-        d_gates = run_backward(grad_h, grad_c, *layer, h, c)[0]
+        d_gates = run_backward(grad_h, grad_c, *layer, c, gates)[0]
         grad_h, grad_c = (x.where(~h.isnan(), 0) for x in (grad_h, grad_c))
         d_h = _recur_back((~present).to(h).expand(h.shape), grad_h + next_rows(d_gates @ weight_hh))
-        d_c = _recur_back(by_c[..., 1, :], grad_c + next_rows(by_c[..., 0, :] * d_h))
+        d_c = _recur_back(c_by_c, grad_c + next_rows(h_by_c * d_h))
 
         def tangent_product(z: Tensor, c_before: Tensor) -> Tensor:
-            d_z, d_c_before = row_gradient(z, c_before, d_h, d_c)
+            activations = cell.activate(z)
+            c = cell.advance(activations, c_before)[1]
+            d_z, d_c_before = cell.gradients(activations, c_before, c, d_h, d_c)
             return (d_z * z_tangent).sum(-1) + (d_c_before * _rows_before(c_tangent, tangents[2])).sum(-1)
 
         d_z, d_c_before = vjp(tangent_product, (z, c_before), (~missing).to(h))
         d_h_before = d_z @ weight_hh
-        d_gates_next, d_h0, d_c0 = run_backward(next_rows(d_h_before), next_rows(d_c_before), *layer, h, c)
+        d_gates_next, d_h0, d_c0 = run_backward(next_rows(d_h_before), next_rows(d_c_before), *layer, c, gates)
         d_projected = d_z + d_gates_next
         rows = d_projected.flatten(0, -2)
         d_ih = rows.mT @ filled.flatten(0, -2)
@@ -257,6 +311,7 @@ def _make_backward_operator(
         d_bias = None if bias is None else rows.sum(0)
         return h_tangent, c_tangent, d_projected @ weight_ih, d_h0, d_c0, d_ih, d_hh, d_bias, None, None
 
+    tangent_operator = _make_tangent_operator(name, cell)
     operator = Op(
         f"commodity::{name}_backward",
         reference=reference,
@@ -265,6 +320,41 @@ def _make_backward_operator(
         cases=cases,
         vmap="loop",
         causal=False,  # gradients flow backwards in time
+    )
+    return operator
+
+
+def _make_tangent_operator(name: str, cell: Cell) -> Op:
+    """The operator of the derivative in forward mode: the tangents of h and c, linear in those of gates, h0 and c0."""
+
+    def reference(
+        d_gates: Tensor,  # (..., T, gates * H): tangents of the gates apart from what h before the row gives to them
+        d_h0: Tensor,  # (..., H)
+        d_c0: Tensor,  # (..., H)
+        input: Tensor,
+        c0: Tensor,
+        weight_hh: Tensor,
+        c: Tensor,  # (..., T, H)
+        gates: Tensor,  # (..., T, gates * H)
+    ) -> CellState:
+        missing = without_missing(input)[1]
+        by_gates, by_c = cell.slopes(gates.chunk(cell.gates, -1), _rows_before(c, c0), c, missing)
+        return _tangents(by_gates, by_c, missing, weight_hh, d_gates, d_h0, d_c0)
+
+    def fake(c: Tensor) -> CellState:
+        return c.new_empty(c.shape), c.new_empty(c.shape)
+
+    def cases() -> Cases:
+        return _tangent_cases(operator, cell.gates)
+
+    operator = Op(
+        f"commodity::{name}_tangent",
+        reference=reference,
+        fake=fake,
+        backward="reference",
+        mask_nan_grad=False,
+        cases=cases,
+        vmap="loop",
     )
     return operator
 
@@ -328,25 +418,29 @@ def _scan(step: CellStep, gates: Tensor, missing: Tensor, weight: Tensor, h0: Te
     return h.movedim(0, -2).contiguous(), c.movedim(0, -2).contiguous()
 
 
-def _backward_cases(operator: Op, backward: Op, gates: int) -> Cases:
-    generator = torch.Generator().manual_seed(1)
-    shapes = ((2, 3, 3), (2, 4), (2, 4), (4 * gates, 3), (4 * gates, 4), (4 * gates,), (2, 3, 4), (2, 3, 4))
-    tensors = [torch.randn(shape, dtype=torch.double, generator=generator) / 2 for shape in shapes]
+def _random(seed: int, *shapes: tuple[int, ...]) -> Sample:
+    generator = torch.Generator().manual_seed(seed)
+    return Sample(*(torch.randn(shape, dtype=torch.double, generator=generator) / 2 for shape in shapes))
 
-    def function(
-        input: Tensor,
-        h0: Tensor,
-        c0: Tensor,
-        weight_ih: Tensor,
-        weight_hh: Tensor,
-        bias: Tensor,
-        grad_h: Tensor,
-        grad_c: Tensor,
-    ) -> Tensor:
+
+def _backward_cases(forward: Callable[..., LayerOutputs], backward: Op, gates: int) -> Cases:
+    def function(*tensors: Tensor) -> Tensor:
         """All outputs as one panel, with the gradients of the states repeated along time."""
+        *layer, grad_h, grad_c = tensors
         grad_h, grad_c = (grad.masked_fill(grad.isnan(), 0) for grad in (grad_h, grad_c))
-        h, c = operator(input, h0, c0, weight_ih, weight_hh, bias)
-        d_gates, *d_states = backward(grad_h, grad_c, input, h0, c0, weight_ih, weight_hh, bias, h, c)
+        _, c, activations = forward(*layer)
+        d_gates, *d_states = backward(grad_h, grad_c, *layer, c, activations)
         return torch.cat([d_gates, *(d.unsqueeze(-2).expand(c.shape) for d in d_states)], -1)
 
-    return Cases(function=function, samples=(Sample(*tensors),))
+    weights = (4 * gates, 3), (4 * gates, 4), (4 * gates,)
+    return Cases(function=function, samples=(_random(1, (2, 3, 3), (2, 4), (2, 4), *weights, (2, 3, 4), (2, 3, 4)),))
+
+
+def _tangent_cases(tangent: Op, gates: int) -> Cases:
+    def function(input: Tensor, *others: Tensor) -> Tensor:
+        """Both outputs as one panel; only the input has missing values."""
+        d_gates, d_h0, d_c0, *layer = (x.masked_fill(x.isnan(), 0) for x in others)
+        return torch.cat(tangent(d_gates, d_h0, d_c0, input, *layer), -1)
+
+    panels = (2, 3, 3), (2, 3, 4 * gates), (2, 4), (2, 4), (2, 4), (4 * gates, 4), (2, 3, 4), (2, 3, 4 * gates)
+    return Cases(function=function, samples=(_random(2, *panels),))
