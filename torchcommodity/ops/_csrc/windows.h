@@ -71,11 +71,4 @@ inline bool all_finite(const scalar_t* x, int64_t rows, int64_t stride, int64_t 
   return finite;
 }
 
-// Whether all windows that end in a block are complete: kernels then skip counting and testing single values.
-template <typename scalar_t>
-inline bool all_finite(const scalar_t* x, int64_t stride, const WindowBlock& block, int64_t window) {
-  const int64_t first = std::max<int64_t>(0, block.begin - window);
-  return all_finite(x + first * stride, block.end - first, stride, block.width);
-}
-
 }  // namespace commodity

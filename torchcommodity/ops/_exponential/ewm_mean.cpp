@@ -38,31 +38,29 @@ Tensor run(const Tensor& x_, const Tensor& alpha_, const double* before, double*
   const Panels panels(x);
   STD_TORCH_CHECK(alpha.numel() == panels.batch * panels.assets || panels.steps == 0, "ewm_mean: alpha (..., N)");
   Tensor y = on_huge_pages(new_empty(x, x.sizes()));
-  THO_DISPATCH_V2(x.scalar_type(), "ewm_mean", AT_WRAP([&] {
-                    const scalar_t* input = x.const_data_ptr<scalar_t>();
-                    const scalar_t* alphas = alpha.const_data_ptr<scalar_t>();
-                    scalar_t* output = y.mutable_data_ptr<scalar_t>();
-                    for_each_block(
-                        panels,
-                        [&](int64_t panel, int64_t first, int64_t last) {
-                          const int64_t offset = panel * panels.size() + first, width = last - first;
-                          const int64_t state = panel * 3 * panels.assets + first;
-                          EwmBlock block(alphas + panel * panels.assets + first, panels.assets, width, adjust,
-                                         ignore_na, min_periods);
-                          double mean[kStrip] = {};
-                          if (before) {
-                            std::copy_n(before + state, width, mean);
-                            block.load(before + state + panels.assets);
-                          }
-                          ewm_mean_block(input + offset, output + offset, panels.steps, block, mean);
-                          if (after) {
-                            std::copy_n(mean, width, after + state);
-                            block.store(after + state + panels.assets);
-                          }
-                        },
-                        kStrip);
-                  }),
-                  AT_EXPAND(AT_FLOATING_TYPES));
+  dispatch("ewm_mean", x, [&]<typename scalar_t>() {
+    const scalar_t* input = x.const_data_ptr<scalar_t>();
+    const scalar_t* alphas = alpha.const_data_ptr<scalar_t>();
+    scalar_t* output = y.mutable_data_ptr<scalar_t>();
+    for_each_block(
+        panels,
+        [&](int64_t panel, int64_t first, int64_t last) {
+          const int64_t offset = panel * panels.size() + first, width = last - first;
+          const int64_t state = panel * 3 * panels.assets + first;
+          EwmBlock block(alphas + panel * panels.assets + first, panels.assets, width, adjust, ignore_na, min_periods);
+          double mean[kStrip] = {};
+          if (before) {
+            std::copy_n(before + state, width, mean);
+            block.load(before + state + panels.assets);
+          }
+          ewm_mean_block(input + offset, output + offset, panels.steps, block, mean);
+          if (after) {
+            std::copy_n(mean, width, after + state);
+            block.store(after + state + panels.assets);
+          }
+        },
+        kStrip);
+  });
   return y;
 }
 

@@ -41,25 +41,24 @@ Tensor ewm_mean_backward(const Tensor& grad_, const Tensor& x_, const Tensor& al
   const Tensor grad = contiguous(grad_), x = contiguous(x_), alpha = contiguous(alpha_);
   Tensor dx = on_huge_pages(new_empty(x, x.sizes()));
   const Panels panels(x);
-  THO_DISPATCH_V2(x.scalar_type(), "ewm_mean_backward", AT_WRAP([&] {
-                    const scalar_t* grads = grad.const_data_ptr<scalar_t>();
-                    const scalar_t* values = x.const_data_ptr<scalar_t>();
-                    const scalar_t* alphas = alpha.const_data_ptr<scalar_t>();
-                    scalar_t* output = dx.mutable_data_ptr<scalar_t>();
-                    for_each_block(
-                        panels,
-                        [&](int64_t panel, int64_t first, int64_t last) {
-                          const int64_t offset = panel * panels.size() + first;
-                          const std::unique_ptr<double[]> shares(new double[panels.steps * kStrip]);
-                          const std::unique_ptr<bool[]> shared(new bool[panels.steps / kRows + 1]);
-                          EwmBlock block(alphas + panel * panels.assets + first, panels.assets, last - first, adjust,
-                                         ignore_na, min_periods);
-                          ewm_gradient_block(grads + offset, values + offset, output + offset, panels.steps, block,
-                                             shares.get(), shared.get());
-                        },
-                        kStrip);
-                  }),
-                  AT_EXPAND(AT_FLOATING_TYPES));
+  dispatch("ewm_mean_backward", x, [&]<typename scalar_t>() {
+    const scalar_t* grads = grad.const_data_ptr<scalar_t>();
+    const scalar_t* values = x.const_data_ptr<scalar_t>();
+    const scalar_t* alphas = alpha.const_data_ptr<scalar_t>();
+    scalar_t* output = dx.mutable_data_ptr<scalar_t>();
+    for_each_block(
+        panels,
+        [&](int64_t panel, int64_t first, int64_t last) {
+          const int64_t offset = panel * panels.size() + first;
+          const std::unique_ptr<double[]> shares(new double[panels.steps * kStrip]);
+          const std::unique_ptr<bool[]> shared(new bool[panels.steps / kRows + 1]);
+          EwmBlock block(alphas + panel * panels.assets + first, panels.assets, last - first, adjust, ignore_na,
+                         min_periods);
+          ewm_gradient_block(grads + offset, values + offset, output + offset, panels.steps, block, shares.get(),
+                             shared.get());
+        },
+        kStrip);
+  });
   return dx;
 }
 

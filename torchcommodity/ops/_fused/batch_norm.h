@@ -217,12 +217,10 @@ Outputs normalize_product(const Tensor& product, const std::optional<Tensor>& bi
   const Parameters parameters{optional_contiguous(bias), optional_contiguous(gamma), optional_contiguous(beta), eps};
   Tensor mean = new_empty(product, {p.channels}), variance = new_empty(product, {p.channels});
   Tensor y = save_product ? new_product(product) : product;
-  THO_DISPATCH_V2(product.scalar_type(), "batch normalization", AT_WRAP([&] {
-                    normalize_values<relu>(p, product.const_data_ptr<scalar_t>(), parameters,
-                                           y.mutable_data_ptr<scalar_t>(), mean.mutable_data_ptr<scalar_t>(),
-                                           variance.mutable_data_ptr<scalar_t>());
-                  }),
-                  AT_EXPAND(AT_FLOATING_TYPES));
+  dispatch("batch normalization", product, [&]<typename scalar_t>() {
+    normalize_values<relu>(p, product.const_data_ptr<scalar_t>(), parameters, y.mutable_data_ptr<scalar_t>(),
+                           mean.mutable_data_ptr<scalar_t>(), variance.mutable_data_ptr<scalar_t>());
+  });
   return {y, mean, variance, save_product ? product : new_empty(product, {0})};
 }
 

@@ -39,20 +39,18 @@ std::tuple<Tensor, Tensor> correlation_regime(const Tensor& correlation_, double
   const int64_t steps = shape.back(), rows = correlation.size(-2), columns = correlation.size(-1);
   const int64_t size = rows * columns;
   const int64_t batch = shift.numel() ? shift.numel() / steps : 0;
-  THO_DISPATCH_V2(
-      correlation.scalar_type(), "correlation_regime", AT_WRAP([&] {
-        const scalar_t* input = correlation.const_data_ptr<scalar_t>();
-        scalar_t* output = shift.mutable_data_ptr<scalar_t>();
-        const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, size));
-        parallel_for(0, batch * steps, grain, [&](int64_t first, int64_t last) {
-          for (int64_t i = first; i < last; ++i)
-            output[i] =
-                i % steps < lag ? NAN : mean_change(input + i * size, input + (i - lag) * size, rows, columns, packed);
-        });
-        for (int64_t i = 0; i < batch; ++i)
-          number_regimes(output + i * steps, regime.mutable_data_ptr<int64_t>() + i * steps, steps, threshold, lag);
-      }),
-      AT_EXPAND(AT_FLOATING_TYPES));
+  dispatch("correlation_regime", correlation, [&]<typename scalar_t>() {
+    const scalar_t* input = correlation.const_data_ptr<scalar_t>();
+    scalar_t* output = shift.mutable_data_ptr<scalar_t>();
+    const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, size));
+    parallel_for(0, batch * steps, grain, [&](int64_t first, int64_t last) {
+      for (int64_t i = first; i < last; ++i)
+        output[i] =
+            i % steps < lag ? NAN : mean_change(input + i * size, input + (i - lag) * size, rows, columns, packed);
+    });
+    for (int64_t i = 0; i < batch; ++i)
+      number_regimes(output + i * steps, regime.mutable_data_ptr<int64_t>() + i * steps, steps, threshold, lag);
+  });
   return {shift, regime};
 }
 

@@ -12,7 +12,7 @@
 
 namespace commodity {
 
-using Lanes = Vec<double>;
+using GroupLanes = Vec<double>;
 constexpr int kLanes = Simd<double>::count;
 
 // The last finite value in the first block, else the first one after it. So no window reads an anchor from a row after
@@ -65,7 +65,7 @@ struct GroupBatch {
   const int64_t assets, pairs, window, rows;
   int64_t begin[kLanes], windows[kLanes];  // windows: number that end inside the panel
   bool complete[kLanes];                   // no row has a missing value
-  AlignedVector<Lanes> x, sum, scale;
+  AlignedVector<GroupLanes> x, sum, scale;
 
   GroupBatch(int64_t assets, int64_t window)
       : assets(assets),
@@ -84,7 +84,7 @@ struct GroupBatch {
     for (int64_t n = 0; n < assets; ++n) {
       const double anchor = find_anchor(panel + n, assets, first, window, steps);
       const scalar_t* input = panel + first * assets + n;
-      Lanes* output = &x[n];
+      GroupLanes* output = &x[n];
       for (int64_t r = 0; r < last; ++r, input += assets, output += assets) {
         const double value = *input;
         const bool finite = value - value == 0;
@@ -98,35 +98,35 @@ struct GroupBatch {
 
   // For each window of each column, the sum and 1 / sqrt(sum of squares about the mean), NaN if the column is constant.
   void compute_columns() {
-    for (auto* state : {&total, &squares, &repeats}) state->assign(assets, Lanes{});
+    for (auto* state : {&total, &squares, &repeats}) state->assign(assets, GroupLanes{});
     for (int64_t r = window - 1; r >= 0; --r)
       for (int64_t n = 0; n < assets; ++n)
         add(r, n), sum[r * assets + n] = total[n], scale[r * assets + n] = squares[n];
     for (int64_t r = 1; r < window; ++r)
       for (int64_t n = 0; n < assets; ++n) count_repeats(r, n);
-    for (auto* state : {&total, &squares}) state->assign(assets, Lanes{});
+    for (auto* state : {&total, &squares}) state->assign(assets, GroupLanes{});
     for (int64_t w = 0; w < window; ++w)
       for (int64_t n = 0; n < assets; ++n) {
         if (w > 0) add(w + window - 1, n), count_repeats(w + window - 1, n);
-        const Lanes s = sum[w * assets + n] += total[n];
-        const Lanes variation = scale[w * assets + n] + squares[n] - s * s / static_cast<double>(window);
-        Lanes root;
+        const GroupLanes s = sum[w * assets + n] += total[n];
+        const GroupLanes variation = scale[w * assets + n] + squares[n] - s * s / static_cast<double>(window);
+        GroupLanes root;
         for (int l = 0; l < kLanes; ++l) root[l] = std::sqrt(variation[l]);
         const auto varies = (repeats[n] < static_cast<double>(window - 1)) & (variation > 0.0);
-        scale[w * assets + n] = varies ? 1.0 / root : Lanes{} + NAN;
+        scale[w * assets + n] = varies ? 1.0 / root : GroupLanes{} + NAN;
       }
   }
 
  private:
-  AlignedVector<Lanes> total, squares, repeats;  // repeats: number of latest rows equal to the row before
+  AlignedVector<GroupLanes> total, squares, repeats;  // repeats: number of latest rows equal to the row before
 
   void add(int64_t r, int64_t n) {
-    const Lanes value = x[r * assets + n];
+    const GroupLanes value = x[r * assets + n];
     total[n] += value, squares[n] += value * value;
   }
 
   void count_repeats(int64_t r, int64_t n) {
-    repeats[n] = x[r * assets + n] == x[(r - 1) * assets + n] ? repeats[n] + 1.0 : Lanes{};
+    repeats[n] = x[r * assets + n] == x[(r - 1) * assets + n] ? repeats[n] + 1.0 : GroupLanes{};
   }
 };
 

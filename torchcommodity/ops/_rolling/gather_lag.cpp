@@ -22,20 +22,18 @@ Tensor gather_lag(const Tensor& x_, const Tensor& lag_, bool scatter) {
   const Tensor x = contiguous(x_), lag = contiguous(lag_);
   Tensor y = on_huge_pages(new_empty(x, x.sizes()));
   const Panels panels(x);
-  THO_DISPATCH_V2(x.scalar_type(), "gather_lag", AT_WRAP([&] {
-                    const scalar_t* input = x.const_data_ptr<scalar_t>();
-                    const int64_t* lags = lag.const_data_ptr<int64_t>();
-                    scalar_t* output = y.mutable_data_ptr<scalar_t>();
-                    for_each_block(panels, [&](int64_t panel, int64_t first, int64_t last) {
-                      const int64_t offset = panel * panels.size() + first;
-                      for (int64_t t = 0; scatter && t < panels.steps; ++t)
-                        std::fill_n(output + offset + t * panels.assets, last - first, scalar_t(0));
-                      for (int64_t t = 0; t < panels.steps; ++t)
-                        gather_row(input + offset, lags + offset, output + offset, t, panels.assets, last - first,
-                                   scatter);
-                    });
-                  }),
-                  AT_EXPAND(AT_FLOATING_TYPES));
+  dispatch("gather_lag", x, [&]<typename scalar_t>() {
+    const scalar_t* input = x.const_data_ptr<scalar_t>();
+    const int64_t* lags = lag.const_data_ptr<int64_t>();
+    scalar_t* output = y.mutable_data_ptr<scalar_t>();
+    for_each_block(panels, [&](int64_t panel, int64_t first, int64_t last) {
+      const int64_t offset = panel * panels.size() + first;
+      for (int64_t t = 0; scatter && t < panels.steps; ++t)
+        std::fill_n(output + offset + t * panels.assets, last - first, scalar_t(0));
+      for (int64_t t = 0; t < panels.steps; ++t)
+        gather_row(input + offset, lags + offset, output + offset, t, panels.assets, last - first, scatter);
+    });
+  });
   return y;
 }
 

@@ -38,7 +38,7 @@ template <typename scalar_t>
 struct CompletePairs {
   typedef scalar_t Narrow __attribute__((vector_size(kLanes * sizeof(scalar_t))));
   GroupBatch batch;
-  AlignedVector<Lanes> suffix, prefix;
+  AlignedVector<GroupLanes> suffix, prefix;
   std::vector<scalar_t> r;      // the four lanes of each pair, side by side
   std::vector<int32_t> source;  // for each output element of a tile, its pair in r
   std::vector<scalar_t> unused_row;
@@ -57,10 +57,10 @@ struct CompletePairs {
   }
 
  private:
-  void add(int64_t row, int64_t first, int64_t last, const Lanes* before, Lanes* after) const {
-    const Lanes* x = &batch.x[row * batch.assets];
+  void add(int64_t row, int64_t first, int64_t last, const GroupLanes* before, GroupLanes* after) const {
+    const GroupLanes* x = &batch.x[row * batch.assets];
     for (int64_t i = first; i < last; ++i) {
-      const Lanes x_i = x[i];
+      const GroupLanes x_i = x[i];
       for (int64_t j = i + 1; j < batch.assets; ++j) *after++ = *before++ + x_i * x[j];
     }
   }
@@ -69,11 +69,11 @@ struct CompletePairs {
   void run_tile(int64_t first, int64_t last, int64_t pairs, const Output<scalar_t>* outputs, int64_t groups) {
     const int64_t N = batch.assets, window = batch.window;
     suffix.resize(window * pairs);
-    prefix.assign(pairs, Lanes{});
+    prefix.assign(pairs, GroupLanes{});
     r.resize((pairs + last - first) * kLanes);
     find_sources(first, last, pairs, outputs->packed);
     for (int64_t row = window - 1; row >= 0; --row) {
-      Lanes* after = suffix.data() + row * pairs;
+      GroupLanes* after = suffix.data() + row * pairs;
       add(row, first, last, row + 1 < window ? after + pairs : prefix.data(), after);
     }
     for (int64_t w = 0; w < window; ++w) {
@@ -100,22 +100,23 @@ struct CompletePairs {
         source.push_back(i == j ? pairs + i - first : before(std::min(i, j)) + std::max(i, j));
   }
 
-  void correlate(int64_t first, int64_t last, const Lanes* window_suffix, const Lanes* sum, const Lanes* scale) {
-    const Lanes* window_prefix = prefix.data();
+  void correlate(int64_t first, int64_t last, const GroupLanes* window_suffix, const GroupLanes* sum,
+                 const GroupLanes* scale) {
+    const GroupLanes* window_prefix = prefix.data();
     scalar_t *pair = r.data(), *diagonal = pair + prefix.size() * kLanes;
     for (int64_t i = first; i < last; ++i) {
-      const Lanes mean = sum[i] / static_cast<double>(batch.window), scale_i = scale[i];
+      const GroupLanes mean = sum[i] / static_cast<double>(batch.window), scale_i = scale[i];
       for (int64_t j = i + 1; j < batch.assets; ++j) {
-        Lanes value = (*window_suffix++ + *window_prefix++ - mean * sum[j]) * (scale_i * scale[j]);
-        value = value > 1.0 ? Lanes{} + 1.0 : value;  // keeps NaN
-        value = value < -1.0 ? Lanes{} - 1.0 : value;
+        GroupLanes value = (*window_suffix++ + *window_prefix++ - mean * sum[j]) * (scale_i * scale[j]);
+        value = value > 1.0 ? GroupLanes{} + 1.0 : value;  // keeps NaN
+        value = value < -1.0 ? GroupLanes{} - 1.0 : value;
         store_lanes(value, pair), pair += kLanes;
       }
       store_lanes(scale_i * 0.0 + 1.0, diagonal), diagonal += kLanes;
     }
   }
 
-  static void store_lanes(const Lanes& value, scalar_t* to) {
+  static void store_lanes(const GroupLanes& value, scalar_t* to) {
     const Narrow narrow = __builtin_convertvector(value, Narrow);
     std::memcpy(to, &narrow, sizeof(Narrow));
   }
@@ -280,9 +281,8 @@ Tensor correlations(const Tensor& returns_, int64_t window, int64_t min_periods,
   else
     shape.push_back(N);
   Tensor y = on_huge_pages(new_empty(returns, shape));
-  THO_DISPATCH_V2(returns.scalar_type(), "rolling_correlation",
-                  AT_WRAP([&] { run<scalar_t>(returns, window, min_periods, packed, y); }),
-                  AT_EXPAND(AT_FLOATING_TYPES));
+  dispatch("rolling_correlation", returns,
+           [&]<typename scalar_t>() { run<scalar_t>(returns, window, min_periods, packed, y); });
   return y;
 }
 

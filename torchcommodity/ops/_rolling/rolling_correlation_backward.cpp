@@ -67,7 +67,7 @@ struct Pointers {
 template <typename scalar_t>
 struct CompleteGroups {
   GroupBatch batch;
-  AlignedVector<Lanes> A, B, C, sum, dx, grad, r;
+  AlignedVector<GroupLanes> A, B, C, sum, dx, grad, r;
 
   CompleteGroups(int64_t assets, int64_t window)
       : batch(assets, window),
@@ -81,7 +81,7 @@ struct CompleteGroups {
 
   void run(const Pointers<scalar_t>* pointers, const bool* used) {
     batch.compute_columns();
-    std::fill(B.begin(), B.end(), Lanes{}), std::fill(C.begin(), C.end(), Lanes{});
+    std::fill(B.begin(), B.end(), GroupLanes{}), std::fill(C.begin(), C.end(), GroupLanes{});
     for (int64_t w = 0; w < batch.window; ++w) compute_weights(w, pointers, used);
     accumulate(0, batch.window, 1, pointers, used);
     accumulate(batch.rows - 1, batch.window - 1, -1, pointers, used);
@@ -91,24 +91,24 @@ struct CompleteGroups {
   // A, B and C of window w.
   void compute_weights(int64_t w, const Pointers<scalar_t>* pointers, const bool* used) {
     const int64_t N = batch.assets;
-    const Lanes *sums = &batch.sum[w * N], *scale = &batch.scale[w * N], *g = grad.data(), *correlation = r.data();
-    Lanes *a = &A[w * batch.pairs], *b = &B[w * N], *c = &C[w * N];
+    const GroupLanes *sums = &batch.sum[w * N], *scale = &batch.scale[w * N], *g = grad.data(), *correlation = r.data();
+    GroupLanes *a = &A[w * batch.pairs], *b = &B[w * N], *c = &C[w * N];
     for (int l = 0; l < kLanes; ++l)
       if (used[l] && w < batch.windows[l])
         pointers[l].read_all(batch.begin[l] + w + batch.window - 1, reinterpret_cast<double*>(grad.data()) + l,
                              reinterpret_cast<double*>(r.data()) + l);
       else
-        for (Lanes& lanes : grad) lanes[l] = 0;
+        for (GroupLanes& lanes : grad) lanes[l] = 0;
     for (int64_t i = 0; i < N; ++i) {
-      Lanes b_i = b[i], c_i = c[i];
+      GroupLanes b_i = b[i], c_i = c[i];
       for (int64_t j = i + 1; j < N; ++j, ++a, ++g, ++correlation) {
-        const Lanes weight = *g != 0.0 ? *g * (scale[i] * scale[j]) : Lanes{};  // NaN if a column is constant
-        const Lanes product = *g * *correlation;
+        const GroupLanes weight = *g != 0.0 ? *g * (scale[i] * scale[j]) : GroupLanes{};  // NaN if a column is constant
+        const GroupLanes product = *g * *correlation;
         b_i += product, b[j] += product;
         c_i -= weight * sums[j], c[j] -= weight * sums[i];
         *a = weight;
       }
-      b[i] = b_i != 0.0 ? b_i * scale[i] * scale[i] : Lanes{};
+      b[i] = b_i != 0.0 ? b_i * scale[i] * scale[i] : GroupLanes{};
       c[i] = (c_i + b[i] * sums[i]) / static_cast<double>(batch.window);
     }
   }
@@ -116,18 +116,18 @@ struct CompleteGroups {
   // Adds the weights of one window after another, and writes dx of the row that is new with each window.
   void accumulate(int64_t first, int64_t end, int64_t step, const Pointers<scalar_t>* pointers, const bool* used) {
     const int64_t N = batch.assets, first_row = step > 0 ? 0 : batch.window - 1;
-    Lanes *b = &sum[batch.pairs], *c = b + N;
-    std::fill(sum.begin(), sum.end(), Lanes{});
+    GroupLanes *b = &sum[batch.pairs], *c = b + N;
+    std::fill(sum.begin(), sum.end(), GroupLanes{});
     for (int64_t row = first; row != end; row += step) {
       const int64_t w = row - first_row;
-      const Lanes *x = &batch.x[row * N], *window_a = &A[w * batch.pairs];
+      const GroupLanes *x = &batch.x[row * N], *window_a = &A[w * batch.pairs];
       for (int64_t i = 0; i < N; ++i) {
         b[i] += B[w * N + i], c[i] += C[w * N + i];
         dx[i] = c[i] - x[i] * b[i];
       }
-      Lanes* a = sum.data();
+      GroupLanes* a = sum.data();
       for (int64_t i = 0; i < N; ++i) {
-        Lanes dx_i = {};
+        GroupLanes dx_i = {};
         for (int64_t j = i + 1; j < N; ++j, ++a) {
           *a += *window_a++;
           dx_i += *a * x[j], dx[j] += *a * x[i];
@@ -275,9 +275,8 @@ Tensor rolling_correlation_backward(const Tensor& returns_, const Tensor& grad_,
   window = limit_window(window, returns_.size(-2));
   const Tensor returns = contiguous(returns_), grad = contiguous(grad_), correlation = contiguous(correlation_);
   Tensor dx = new_empty(returns, returns.sizes());
-  THO_DISPATCH_V2(returns.scalar_type(), "rolling_correlation_backward",
-                  AT_WRAP([&] { run<scalar_t>(returns, grad, correlation, window, dx); }),
-                  AT_EXPAND(AT_FLOATING_TYPES));
+  dispatch("rolling_correlation_backward", returns,
+           [&]<typename scalar_t>() { run<scalar_t>(returns, grad, correlation, window, dx); });
   return dx;
 }
 

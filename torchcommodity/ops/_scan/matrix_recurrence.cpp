@@ -35,19 +35,18 @@ Tensor matrix_recurrence(const Tensor& a_, const Tensor& b_, const std::optional
   panels.steps = b.size(-3);
   panels.batch = panels.steps ? panels.batch / panels.steps : 0;
   const Tensor initial = initial_ ? contiguous(*initial_) : new_zeros(b, {panels.batch * states * panels.assets});
-  THO_DISPATCH_V2(b.scalar_type(), "matrix_recurrence", AT_WRAP([&] {
-                    const scalar_t* a_data = a.const_data_ptr<scalar_t>();
-                    const scalar_t* b_data = b.const_data_ptr<scalar_t>();
-                    const scalar_t* initial_data = initial.const_data_ptr<scalar_t>();
-                    scalar_t* y_data = y.mutable_data_ptr<scalar_t>();
-                    for_each_block(panels, [&](int64_t panel, int64_t first, int64_t last) {
-                      const int64_t offset = panel * panels.size() * states;
-                      recurrence_block(a_data + offset * states + first, b_data + offset + first,
-                                       initial_data + panel * states * panels.assets + first, y_data + offset + first,
-                                       panels, states, last - first);
-                    });
-                  }),
-                  AT_EXPAND(AT_FLOATING_TYPES));
+  dispatch("matrix_recurrence", b, [&]<typename scalar_t>() {
+    const scalar_t* a_data = a.const_data_ptr<scalar_t>();
+    const scalar_t* b_data = b.const_data_ptr<scalar_t>();
+    const scalar_t* initial_data = initial.const_data_ptr<scalar_t>();
+    scalar_t* y_data = y.mutable_data_ptr<scalar_t>();
+    for_each_block(panels, [&](int64_t panel, int64_t first, int64_t last) {
+      const int64_t offset = panel * panels.size() * states;
+      recurrence_block(a_data + offset * states + first, b_data + offset + first,
+                       initial_data + panel * states * panels.assets + first, y_data + offset + first, panels, states,
+                       last - first);
+    });
+  });
   return y;
 }
 

@@ -182,9 +182,8 @@ std::tuple<Tensor, Tensor, Tensor> seasonal_decompose(const Tensor& prices_, int
   const Tensor prices = contiguous(prices_);
   const auto empty = [&] { return on_huge_pages(new_empty(prices, prices.sizes())); };
   Tensor parts[3] = {empty(), empty(), empty()};
-  THO_DISPATCH_V2(prices.scalar_type(), "seasonal_decompose",
-                  AT_WRAP([&] { decompose_all<scalar_t>(prices, period, multiplicative, causal, parts); }),
-                  AT_EXPAND(AT_FLOATING_TYPES));
+  dispatch("seasonal_decompose", prices,
+           [&]<typename scalar_t>() { decompose_all<scalar_t>(prices, period, multiplicative, causal, parts); });
   return {parts[0], parts[1], parts[2]};
 }
 

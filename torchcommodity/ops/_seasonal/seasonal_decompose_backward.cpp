@@ -76,8 +76,8 @@ Tensor seasonal_decompose_backward(const Tensor& prices_, const Tensor& d_trend_
   Tensor dx = new_empty(prices, prices.sizes());
   const std::array<Tensor, 3> gradients = {d_trend, d_seasonal, d_residual};
   const Settings s{limit_window(period, prices.size(-2)), prices.size(-2), prices.size(-1), multiplicative, causal};
-  THO_DISPATCH_V2(prices.scalar_type(), "seasonal_decompose_backward",
-                  AT_WRAP([&] { adjoint_blocks<scalar_t>(s, prices, gradients, dx); }), AT_EXPAND(AT_FLOATING_TYPES));
+  dispatch("seasonal_decompose_backward", prices,
+           [&]<typename scalar_t>() { adjoint_blocks<scalar_t>(s, prices, gradients, dx); });
   return dx;
 }
 

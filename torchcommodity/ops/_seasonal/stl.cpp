@@ -33,11 +33,10 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> stl(const Tensor& x_, int64_t period,
   const Tensor x = contiguous(x_);
   const auto empty = [&] { return new_empty(x, x.sizes()); };
   Tensor parts[4] = {empty(), empty(), empty(), empty()};
-  THO_DISPATCH_V2(x.scalar_type(), "stl", AT_WRAP([&] {
-                    const bool with_weights = outer > 0 || !all_finite<scalar_t>(x);
-                    decompose_all<scalar_t>(x, {x.size(-2), period, smoothers, inner, outer, with_weights}, parts);
-                  }),
-                  AT_EXPAND(AT_FLOATING_TYPES));
+  dispatch("stl", x, [&]<typename scalar_t>() {
+    const bool with_weights = outer > 0 || !all_finite<scalar_t>(x);
+    decompose_all<scalar_t>(x, {x.size(-2), period, smoothers, inner, outer, with_weights}, parts);
+  });
   return {parts[0], parts[1], parts[2], parts[3]};
 }
 

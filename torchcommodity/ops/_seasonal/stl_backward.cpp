@@ -61,9 +61,8 @@ Tensor stl_backward(const Tensor& trend_, const Tensor& seasonal_, const Tensor&
   const auto smoothers = make_smoothers(lengths, degrees, jumps);
   const Tensor inputs[4] = {contiguous(x_), contiguous(trend_), contiguous(seasonal_), contiguous(residual_)};
   Tensor to = new_empty(inputs[0], inputs[0].sizes());
-  THO_DISPATCH_V2(x_.scalar_type(), "stl_backward",
-                  AT_WRAP([&] { transpose_blocks<scalar_t>(inputs, period, smoothers, inner, to); }),
-                  AT_EXPAND(AT_FLOATING_TYPES));
+  dispatch("stl_backward", x_,
+           [&]<typename scalar_t>() { transpose_blocks<scalar_t>(inputs, period, smoothers, inner, to); });
   return to;
 }
 
