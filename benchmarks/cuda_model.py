@@ -41,11 +41,10 @@ from cuda_resources import Resources, compile_kernels
 from cuda_sass import Loop, disassemble, main_loop
 from cuda_trace import Launch, Tracer, compile_traced, demangle
 from cuda_unity import KERNELS
-from markdown import EXTREMES, commit, date, format_table, read_table, replace_table, sort_by, write_csv
+from markdown import LONG, commit, date, format_table, read_table, replace_table, write_csv
 from operators import cases_of, is_linear, shape_of
 from torch import Tensor
 
-from native.library import kernel_name
 from torch_opkit import OPERATORS
 from torch_opkit._contract.case import Case, SkipCheck
 from torch_opkit._contract.resize import resize
@@ -53,6 +52,7 @@ from torch_opkit._contract.resize import resize
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "results" / "cuda.md"
 LARGE, MATRICES, FORECASTER = (4, 10000, 1024), (4, 10000, 40), (32, 1000, 10)
+REGISTERED = re.compile(r"^COMMODITY_(?:CUDA|KERNEL)\(\s*(\w+)", re.MULTILINE)
 WINDOW = 60  # of the large size, as in the table of speeds
 HEADS = ("operator", "inputs", "launches", "threads", "warps fit", "fetched / used", "traffic / floor", "accesses")
 HEADS += ("floor, ms", "model, ms", "of floor", "bound by", "measured, ms")
@@ -248,7 +248,8 @@ def changed_since(commit: str) -> set[str]:
     command = ["git", "diff", "--name-only", commit, "HEAD", "--", "torchcommodity/ops"]
     files = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
     changed = {ROOT / file for file in files}
-    return {f"`{kernel_name(path)}`" for path in KERNELS if changed & with_headers(path)}
+    sources = [path.read_text() for path in KERNELS if changed & with_headers(path)]
+    return {f"`{name}`" for source in sources for name in REGISTERED.findall(source)}
 
 
 def with_headers(source: Path) -> set[Path]:
@@ -261,12 +262,15 @@ def write_section(page: Path, rows: list[list[str]], gpu: Gpu) -> None:
     """The calls that a GPU has timed, those of the large size furthest from the floor, and a file with all."""
     file = page.with_name(f"{page.stem}-model.csv")
     write_csv(file, FIELDS, rows)
-    timed, large = ([row for row in rows if row[-1]], [row for row in rows if not row[-1] and is_large(row)])
-    counted = sum(row[9] != "" for row in rows)
+    counted = [row for row in rows if row[9]]
+    timed = [row for row in rows if row[-1]]
+    large = sorted(
+        (row for row in counted if is_large(row) and row not in timed), key=lambda row: float(row[8]) / float(row[9])
+    )
     text = (
-        f"[All {len(rows)} calls]({file.name}), as CSV; {counted} were counted. Those that a GPU has timed:\n\n"
+        f"[All {len(rows)} calls]({file.name}), as CSV; {len(counted)} were counted. Those that a GPU has timed:\n\n"
         f"{format_table(HEADS, timed)}\n\n{accuracy(rows)}\n\nOf the others with inputs of more than a million "
-        f"values, those furthest from the floor:\n\n{format_table(HEADS, sort_by(large, 10)[:EXTREMES])}\n\n"
+        f"values, those furthest from the floor:\n\n{format_table(HEADS, large[: LONG // 2])}\n\n"
         f"Copy at {gpu.copy / 1e9:.0f} GB/s, no call under {1e3 * gpu.call:.3f} ms: as measured. nvcc for compute "
         f"capability 9.0; {date()}, commit {commit()}."
     )
