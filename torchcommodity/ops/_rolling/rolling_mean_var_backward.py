@@ -83,7 +83,7 @@ def _factor(count: Tensor, std: Tensor | None, min_periods: int, ddof: int, orde
     return order * share
 
 
-def _backward(
+def second_backward(
     grad_dx: Tensor,
     *,
     grad: Tensor,
@@ -94,6 +94,7 @@ def _backward(
     ddof: int,
     order: int,
 ) -> tuple[Tensor | None, ...]:
+    """Gradients of grad, x and std from that of the result."""
     # order 1: the transpose is the rolling mean of u.  order 2: <u, dx> = sum_t grad_t factor_t products_t(u, x), so
     # dgrad_t = factor_t products_t, and by symmetry dx is the same operator with u in place of x; factor_t ~ 1 / std_t
     valid = x.isfinite()
@@ -138,7 +139,7 @@ def _cases() -> Cases:
 operator = Op(
     "commodity::rolling_mean_var_backward",
     reference=_reference,
-    backward=_backward,
+    backward=second_backward,
     cases=_cases,
     causal=False,
 )

@@ -1,13 +1,12 @@
 """Backward pass of `technical_indicators`, and the parts of the relative strength index (RSI) that both compute."""
 
-from functools import partial
-
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from torch_opkit import Cases, Op, Sample, vjp, widest
+from torch_opkit import Cases, Op, Sample, widest
 from torchcommodity.ops._rolling.rolling_mean_var_backward import operator as rolling_mean_var_backward
+from torchcommodity.ops._rolling.rolling_mean_var_backward import second_backward
 from torchcommodity.ops._rolling.rolling_var import operator as rolling_var
 from torchcommodity.ops._rolling.window_sum import window_sum, window_sum_ahead
 from torchcommodity.ops._scan.linear_recurrence import linear_recurrence
@@ -68,11 +67,25 @@ def _reference(prices: Tensor, grad: Tensor, short: int, long: int, rsi: int, ba
 
 
 def _band_gradient(x: Tensor, g: Tensor, band: int) -> Tensor:
+    x, std = _band(x, band)
+    dx: Tensor = rolling_mean_var_backward(2 * g, x, std, band, band, 0, 2)
+    return dx
+
+
+def _band(x: Tensor, band: int) -> tuple[Tensor, Tensor]:
+    """Prices about their mean, which the band does not depend on, and the standard deviation."""
     finite = x.isfinite()
     level = x.detach().where(finite, 0).sum(-2, keepdim=True) / finite.sum(-2, keepdim=True).clamp(min=1)
     x = (x - level).where(finite, torch.nan)
-    dx: Tensor = rolling_mean_var_backward(2 * g, x, rolling_var(x, band, band, 0, True), band, band, 0, 2)
-    return dx
+    return x, rolling_var(x, band, band, 0, True)
+
+
+def _band_second_backward(u: Tensor, x: Tensor, g: Tensor, band: int) -> tuple[Tensor, Tensor]:
+    """Gradients of x and g from that of `_band_gradient`, which depends on x also by the standard deviation."""
+    x, std = _band(x, band)
+    d_grad, dx, d_std = second_backward(u, grad=2 * g, x=x, std=std, window=band, min_periods=band, ddof=0, order=2)
+    assert d_grad is not None
+    return dx + rolling_mean_var_backward(d_std, x, std, band, band, 0, 2), 2 * d_grad
 
 
 def _rsi_gradient(g: Tensor, x: Tensor, rsi: int, mode: str) -> Tensor:
@@ -126,7 +139,7 @@ def _backward(
     d_averages = torch.stack([-weight * d_losses - common, weight * d_gains - common])
     dx = _changes_gradient(d_averages, change, valid, finite, rsi, mode)
 
-    d_band, d_half = vjp(partial(_band_gradient, band=band), (x, g[..., 3]), u)
+    d_band, d_half = _band_second_backward(u, x, g[..., 3], band)
     d_grad = torch.stack([d_short, d_long, d_rsi, d_half], -1).where(grad.isfinite(), 0)
     return (dx + d_band).where(finite, 0).to(prices.dtype), d_grad.to(grad.dtype)
 
