@@ -15,7 +15,7 @@ FILES = sorted(ROOT.rglob("*.py"))
 PUBLIC = ("torch_opkit", "torch_opkit.arguments", "torch_opkit.build", "torch_opkit.testing")
 RUNTIME = {
     "_autograd", "_cases", "_implements", "_live", "_metadata", "_mutation", "_native", "_op", "_torch_private",
-    "_widest", "arguments",
+    "_vjp", "_widest", "arguments",
 }  # fmt: skip
 
 

@@ -34,6 +34,7 @@ PROJECT = (
     "opkit/examples/README.md",
 )
 PAGES = [ROOT / name for name in PROJECT] + DOCS
+NOT_RUN = "No GPU has run this part.\n"  # a part of `make test-cuda` that is newer than the last GPU
 KERNELS = ROOT / "opkit" / "docs" / "kernels"  # test_kernels.py runs these pages with their C++
 SLOW = {  # runs many indicators; exports; compiles three libraries; backtests twice; Inductor; trains
     "own-indicators.md",
@@ -165,7 +166,7 @@ def test_page_tables_are_complete(page: Path) -> None:
     for marker in re.findall(r"<!-- /(\w+) -->", text):
         table = re.search(rf"<!-- {marker} -->\n(.*?)<!-- /{marker} -->", text, re.DOTALL)
         assert table, marker
-        assert len(table[1]) > 200, marker
+        assert len(table[1]) > 200 or table[1] == NOT_RUN, marker
 
 
 def test_every_marker_of_a_table_is_closed() -> None:

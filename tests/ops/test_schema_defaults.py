@@ -20,8 +20,11 @@ def names(op: Op, required: bool = False) -> list[str]:
     return [argument.name for argument in arguments if not (required and argument.has_default_value())]
 
 
+LAYERS = {"lltm", "lstm"}  # their public functions, of which they have samples, take other weights
 OPERATORS = {
-    name: op for name, op in opkit.OPERATORS.items() if name.startswith("commodity::") and names(op, True) != names(op)
+    name: op
+    for name, op in opkit.OPERATORS.items()
+    if name.startswith("commodity::") and names(op, True) != names(op) and op.name not in LAYERS
 }
 
 
