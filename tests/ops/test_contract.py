@@ -11,7 +11,7 @@ from torchcommodity import ops
 assert ops.NATIVE is not None  # importing ops registers the operators
 NAMES = sorted(name.removeprefix("commodity::") for name in opkit.OPERATORS if name.startswith("commodity::"))
 EAGER = [check.name for check in CHECKS.values() if not check.compiled]
-# not of an operator that is only the gradient of others: gradcheck is their second derivative, and nobody takes more
+# not of an operator that is only the derivative of others: gradcheck is their second derivative, and nobody takes more
 HIGHER = {
     "aot_dispatch",
     "causal_gradient",
@@ -27,7 +27,7 @@ HIGHER = {
 
 
 def checks_of(name: str) -> list[str]:
-    return [check for check in EAGER if not (name.endswith("_backward") and check in HIGHER)]
+    return [check for check in EAGER if not (name.endswith(("_backward", "_tangent")) and check in HIGHER)]
 
 
 @functools.cache
