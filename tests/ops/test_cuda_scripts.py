@@ -11,9 +11,10 @@ import torch
 SCRIPTS = Path(__file__).parents[1] / "cuda"
 BENCHMARK = SCRIPTS.parents[1] / "benchmarks" / "cuda_kernels.py"
 RUN = BENCHMARK.with_name("gpu_run.py")
-pytestmark = [pytest.mark.slow, pytest.mark.process]
+pytestmark = pytest.mark.process
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", [RUN, BENCHMARK], ids=lambda path: path.stem)
 def test_cuda_scripts_say_that_there_is_no_torch(script: Path) -> None:
     without_packages = [sys.executable, "-S", str(script)]
@@ -31,6 +32,7 @@ def run(script: Path, *arguments: str, **variables: str) -> str:
     return process.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 @pytest.mark.parametrize("script", [RUN, SCRIPTS / "sanitizer.py", BENCHMARK], ids=lambda path: path.stem)
 def test_cuda_scripts_say_that_there_is_no_gpu(script: Path, tmp_path: Path) -> None:
