@@ -8,7 +8,6 @@ import re
 import shutil
 import subprocess
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
 FUNCTION = re.compile(r"^\s*Function : (\w+)", re.MULTILINE)
@@ -75,12 +74,9 @@ class Loop:
 
 def disassemble(cubin: Path) -> dict[str, list[Instruction]]:
     """The instructions of each kernel, by mangled name."""
-    triton = find_spec("triton")
-    beside = [f"{path}/backends/nvidia/bin" for path in (triton.submodule_search_locations if triton else None) or ()]
-    tool = shutil.which("cuobjdump") or shutil.which("cuobjdump", path=":".join(["/usr/local/cuda/bin", *beside]))
-    if tool is None:
-        raise SystemExit("cuda_sass: cuobjdump is not installed: it comes with CUDA and with Triton")
-    text = subprocess.run([tool, "-sass", str(cubin)], capture_output=True, text=True, check=True).stdout
+    if not shutil.which("cuobjdump"):
+        raise SystemExit("cuda_sass: expected cuobjdump in PATH; it comes with CUDA and with Triton")
+    text = subprocess.run(["cuobjdump", "-sass", str(cubin)], capture_output=True, text=True, check=True).stdout
     _, *parts = FUNCTION.split(text)
     return {
         name: [Instruction(int(at, 16), *rest) for at, *rest in INSTRUCTION.findall(code)]

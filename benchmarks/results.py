@@ -75,7 +75,7 @@ PARTS = {
     ),
     "setup": Part("setup", "$ python benchmarks/setup.py", needs="wheel", timed=True),
     "cuda": Part("cuda", "$ make --keep-going test-cuda", needs="GPU", timed=True),
-    "cuda-model": Part("cuda", "cuda_resources.py", "cuda_model.py", needs="nvcc"),  # without a GPU
+    "cuda-model": Part("cuda", "cuda_resources.py", "cuda_model.py", needs="nvcc cuobjdump"),  # without a GPU
     "versions": Part("versions", "$ make test-versions", needs="wheel"),
     "talib": Part("talib", "agreement.py"),
     "check": Part("../../opkit/docs/results/check", "../opkit/benchmarks/check_corpus.py --slow"),
@@ -149,8 +149,8 @@ def lack(need: str) -> str:
     """What this machine lacks; empty if it has it."""
     if need == "GPU":
         return "" if torch.cuda.is_available() else "no GPU"
-    if need == "nvcc":
-        return "" if shutil.which("nvcc") else "no nvcc"
+    if need in ("nvcc", "cuobjdump"):
+        return "" if shutil.which(need) else f"no {need} in PATH"
     if need == "wheel":
         built = ROOT / "dist" / "commit"
         head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
