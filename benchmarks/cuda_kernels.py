@@ -19,15 +19,8 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "cuda"))
 
-from gpu import (
-    DEVICE,
-    OUT,
-    PAGE,
-    REHEARSAL,
-    Table,
-    exit_without_gpu,
-    gpu_name,
-)  # first: it says in words that there is no torch
+# First: it says in words that there is no torch
+from gpu import DEVICE, OUT, PAGE, REHEARSAL, Table, exit_without_gpu, gpu_name
 
 # isort: split
 import torch

@@ -1,6 +1,7 @@
 """Recurrent layers over a sequence: argument checks, projection of the input onto the gates, and the operators."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -136,13 +137,22 @@ def make_operator(name: str, cell: Cell, cases: Callable[[], Cases]) -> Op:
     other arguments.
     """
 
-    def outputs(
-        states: CellState, projected: Tensor, missing: Tensor, weight: Tensor, h0: Tensor, save_gates: bool
+    def layer_by(
+        recur: Callable[..., CellState],  # `_run` or `_scan`
+        input: Tensor,
+        h0: Tensor,
+        c0: Tensor,
+        weight_ih: Tensor,
+        weight_hh: Tensor,
+        bias: Tensor | None,
+        save_gates: bool,
     ) -> LayerOutputs:
-        h, c = states
+        filled, missing = without_missing(input)
+        projected = F.linear(filled, weight_ih, bias)
+        h, c = recur(cell.step, projected, missing, weight_hh, h0, c0)
         if not save_gates:
             return h, c, h.new_empty((*h.shape[:-1], 0))
-        z = projected + F.linear(_rows_before(h, h0), weight)
+        z = projected + F.linear(_rows_before(h, h0), weight_hh)
         return h, c, torch.cat(cell.activate(z), -1).masked_fill(missing.unsqueeze(-1), 0)
 
     def reference(
@@ -154,24 +164,7 @@ def make_operator(name: str, cell: Cell, cases: Callable[[], Cases]) -> Op:
         bias: Tensor | None,  # (gates * H,)
         save_gates: bool = False,
     ) -> LayerOutputs:
-        filled, missing = without_missing(input)
-        projected = F.linear(filled, weight_ih, bias)
-        states = _run(cell.step, projected, missing, weight_hh, h0, c0)
-        return outputs(states, projected, missing, weight_hh, h0, save_gates)
-
-    def decomposition(
-        input: Tensor,
-        h0: Tensor,
-        c0: Tensor,
-        weight_ih: Tensor,
-        weight_hh: Tensor,
-        bias: Tensor | None,
-        save_gates: bool,
-    ) -> LayerOutputs:
-        filled, missing = without_missing(input)
-        projected = F.linear(filled, weight_ih, bias)
-        states = _scan(cell.step, projected, missing, weight_hh, h0, c0)
-        return outputs(states, projected, missing, weight_hh, h0, save_gates)
+        return layer_by(_run, input, h0, c0, weight_ih, weight_hh, bias, save_gates)
 
     def fake(input: Tensor, h0: Tensor, save_gates: bool) -> LayerOutputs:
         widths = h0.shape[-1], h0.shape[-1], cell.gates * h0.shape[-1] if save_gates else 0
@@ -217,7 +210,7 @@ def make_operator(name: str, cell: Cell, cases: Callable[[], Cases]) -> Op:
         reference=reference,
         fake=fake,
         backward=backward,
-        decomposition=decomposition,
+        decomposition=partial(layer_by, _scan),
         mask_nan_grad=False,  # the backward operator masks them
         materialize_grads=False,
         cases=cases,
@@ -278,20 +271,17 @@ def _make_backward_operator(
         h, c, gates = forward(*layer)
         filled, missing = without_missing(input)
         h_before, c_before = _rows_before(h, h0), _rows_before(c, c0)
-        z, present = F.linear(filled, weight_ih, bias) + F.linear(h_before, weight_hh), ~missing.unsqueeze(-1)
+        z = F.linear(filled, weight_ih, bias) + F.linear(h_before, weight_hh)
 
-        activations, one, zero = cell.activate(z), torch.ones_like(h), torch.zeros_like(h)
-        h_by_c, c_by_c = (
-            cell.gradients(activations, c_before, c, *slopes)[1].where(present, is_c)
-            for is_c, slopes in enumerate(((one, zero), (zero, one)))
-        )
+        activations = cell.activate(z)
+        h_by_c, c_by_c = cell.slopes(activations, c_before, c, missing)[1].unbind(-2)
         h_tangent, c_tangent = tangent_operator(*tangents, input, c0, weight_hh, c, torch.cat(activations, -1))
         h_tangent_before = _rows_before(h_tangent, tangents[1])
         z_tangent = tangents[0] + F.linear(h_tangent_before, weight_hh)
 
         d_gates = run_backward(grad_h, grad_c, *layer, c, gates)[0]
         grad_h, grad_c = (x.where(~h.isnan(), 0) for x in (grad_h, grad_c))
-        d_h = _recur_back((~present).to(h).expand(h.shape), grad_h + next_rows(d_gates @ weight_hh))
+        d_h = _recur_back(missing.unsqueeze(-1).to(h).expand(h.shape), grad_h + next_rows(d_gates @ weight_hh))
         d_c = _recur_back(c_by_c, grad_c + next_rows(h_by_c * d_h))
 
         def tangent_product(z: Tensor, c_before: Tensor) -> Tensor:
