@@ -83,22 +83,20 @@ def rolling_median(
     return y
 
 
-def _position(count: Tensor, window: int, quantile: float, interpolation: int) -> tuple[Tensor, Tensor]:
-    """Index of the lower neighbor among `count` sorted values, and the weight of the upper neighbor."""
-    if not has_float64(count.device):  # 0.29 * 100 is less than 29, but not in float32: look it up
-        table = _position(torch.arange(window + 1), window, quantile, interpolation)
-        low, weight = (column.to(count.device)[count] for column in (table[0], table[1].float()))
-        return low, weight
-    position = quantile * (count.double() - 1)
+def _positions(steps: int, quantile: float, interpolation: int, like: Tensor) -> tuple[Tensor, Tensor]:
+    """For each count of sorted values from 0 to `steps`: index of the lower neighbor, and weight of the upper one."""
+    # in float64: 0.29 * 100 is less than 29, but not in float32
+    device = like.device if has_float64(like.device) else torch.device("cpu")
+    position = quantile * (torch.arange(steps + 1, dtype=torch.double, device=device) - 1)
     fraction = position - position.floor()
-    weights = {
+    weight = {
         "linear": fraction,
         "lower": torch.zeros_like(fraction),
         "higher": (fraction > 0).to(fraction),
         "midpoint": (fraction > 0).to(fraction) / 2,
         "nearest": (position.round() > position).to(fraction),
-    }
-    return position.floor().long(), weights[INTERPOLATIONS[interpolation]]
+    }[INTERPOLATIONS[interpolation]]
+    return position.floor().long().to(like.device), weight.to(like)
 
 
 def _reference(
@@ -121,12 +119,12 @@ def _from_sorted(
     values: Tensor, order: Tensor, window: int, quantile: float, min_periods: int | None, interpolation: int
 ) -> tuple[Tensor, Tensor, Tensor]:
     count = values.isfinite().sum(-1)
-    low, weight = _position(count.clamp(min=1), window, quantile, interpolation)
+    low, weight = (table[count.clamp(min=1)] for table in _positions(count.shape[-2], quantile, interpolation, values))
     neighbors = torch.stack([low, (low + 1).minimum((count - 1).clamp(min=0))], -1)
     defined = count >= max(resolve_min_periods(window, min_periods), 1)
     lower, upper = values.gather(-1, neighbors).where(defined.unsqueeze(-1), 0).unbind(-1)
     lags = (window - 1 - order).gather(-1, neighbors).where(defined.unsqueeze(-1), -1)
-    y = (lower + (upper - lower) * weight.to(values.dtype)).where(defined, torch.nan)
+    y = (lower + (upper - lower) * weight).where(defined, torch.nan)
     return y, lags[..., 0].contiguous(), lags[..., 1].contiguous()
 
 
@@ -148,7 +146,7 @@ def _backward(
 ) -> Tensor:
     # y = (1 - weight) x_{t - lower_lag} + weight x_{t - upper_lag}
     count = window_sum(x.isfinite().long(), window).clamp(min=1)
-    d_upper = grad * _position(count, window, quantile, interpolation)[1].to(grad)
+    d_upper = grad * _positions(x.shape[-2], quantile, interpolation, grad)[1][count]
     _, lower_lag, upper_lag = output
     return gather_lag(grad - d_upper, lower_lag, scatter=True) + gather_lag(d_upper, upper_lag, scatter=True)
 
