@@ -79,12 +79,30 @@ def live() -> None:
     difference(forecast.log_returns, forecaster.predict(prices()).log_returns)
 
 
-def profile() -> str:
+def on_device() -> tuple[Any, Any]:
+    """A forecaster on the device, and a batch for it."""
     from torchcommodity import optimize, training
 
     forecaster = fitted("har-lstm", epochs=0).to(NAME)
     inputs = training.model_inputs(prices(), forecaster.horizons[-1])
-    batch = optimize.benchmark_inputs(inputs, 400, 2, forecaster.horizons[-1])
+    return forecaster, optimize.benchmark_inputs(inputs, 400, 2, forecaster.horizons[-1])
+
+
+def in_graph() -> str:
+    """The whole step, from prices to quantiles, as a CUDA graph against the eager step."""
+    from torchcommodity import optimize
+
+    forecaster, batch = on_device()
+    result = optimize.compile(forecaster, [batch], mode="reduce-overhead")
+    largest = max(row.absolute for row in result.differences)
+    assert largest < TOLERANCE, f"an output differs by {largest:.1e}"
+    return f"pass, {result.speedup}, largest difference {largest:.1e}"
+
+
+def profile() -> str:
+    from torchcommodity import optimize
+
+    forecaster, batch = on_device()
     result = optimize.profile(forecaster, [batch], steps=2, stacks=False)
     assert result.device.startswith(DEVICE.type), f"it was profiled on {result.device}"
     return f"pass: {result.summary[:120]}"
@@ -182,7 +200,7 @@ def main() -> None:
         steps |= {
             f"fit, {precision}": lambda p=precision: train(p) for precision in ("32-true", "bf16-mixed", "16-mixed")
         }
-    steps |= {"export, pt2": lambda: artifact("pt2")}
+    steps |= {"step in a CUDA graph": in_graph, "export, pt2": lambda: artifact("pt2")}
     for step, call in steps.items():
         table.check(step, NAME, call=call)
     if DEVICE.type != "single":
