@@ -7,8 +7,8 @@
 //                                                  each column on a GPU
 //   run_scan(like, batch, steps, columns, body)    those whose rows are affine maps: a scan on a GPU (device_scan.h)
 //   for_each_column(like, batch, ..., body)        lanes.h: whole columns, their state in registers
+//   advance_columns(like, batch, ..., body)        lanes.h: recurrences whose state is a struct, row by row on the CPU
 //   roll(operation, x, window, ..., statistic)     window_kernel.h: rolling windows
-//   roll(operation, x, window, min_count, body)    statistics of rolling windows (window_kernel.h)
 #pragma once
 
 #if defined(COMMODITY_GPU)
