@@ -81,7 +81,7 @@ struct ItemMemory {
 };
 
 template <typename Body>
-void launch_with_memory(const Tensor&, int64_t items, int64_t bytes, const Body& body) {
+void launch_with_memory(const Tensor&, int64_t items, int64_t bytes, const Body& body, int64_t = 0) {
   std::vector<double> memory(bytes / sizeof(double));
   for_each_item<Body>("each_item_with_memory", items, [&](int64_t i) {
     trace_shared(memory.data(), bytes);

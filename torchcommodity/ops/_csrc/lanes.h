@@ -62,12 +62,14 @@ struct LanesItem {
   }
 };
 
-// Calls body(lanes, memory, panel, n) for the columns of every panel, with memory for body.numbers() numbers.
+// Calls body(lanes, memory, panel, n) for the columns of every panel, with memory for body.numbers() numbers. On the
+// CPU, a last column alone is a vector, too, lest the compiler fuse other products; with Body::kAlone it is a number.
 template <typename Body>
 void for_each_column(const Tensor& like, int64_t batch, int64_t, int64_t columns, const Body& body) {
+  constexpr int64_t kMostBytes = int64_t(1) << 31;  // numbers of every row: of thousands of columns
   const Grid grid(batch, columns, 1);
   launch_with_memory(like, grid.items(), body.numbers() * int64_t(sizeof(double)),
-                     GridItem<LanesItem<Body>>{grid, {body}});
+                     GridItem<LanesItem<Body>>{grid, {body}}, kMostBytes);
 }
 
 template <typename Body>
@@ -136,8 +138,11 @@ template <typename Body>
 void for_each_column(const Tensor&, int64_t batch, int64_t steps, int64_t columns, const Body& body) {
   for_each_block(Panels(batch, steps, columns), [&](int64_t panel, int64_t first, int64_t last) {
     AlignedVector<Vec<double>> memory(body.numbers());
-    for (int64_t n = first; n < last; n += Lanes::kMost)
+    for (int64_t n = first; n < last; n += Lanes::kMost) {
+      if constexpr (requires { Body::kAlone; })
+        if (n + 1 == last) return run_lanes(body, OneColumn<>{}, reinterpret_cast<double*>(memory.data()), panel, n);
       run_lanes(body, Lanes{std::min(Lanes::kMost, last - n)}, memory.data(), panel, n);
+    }
   });
 }
 

@@ -235,12 +235,14 @@ __global__ void __launch_bounds__(kWarp) each_item_with_memory(int64_t items, Bo
       body(i, ItemMemory<false>{memory, thread, stride});
 }
 
-// Calls body(item, memory) with `bytes` bytes of memory for each item, a multiple of 8: shared memory if it is enough.
+// Calls body(item, memory) with `bytes` bytes of memory for each item, a multiple of 8: shared memory if it is enough,
+// else up to `global_bytes` for the items that run at a time.
 template <typename Body>
-void launch_with_memory(const Tensor& like, int64_t items, int64_t bytes, const Body& body) {
+void launch_with_memory(const Tensor& like, int64_t items, int64_t bytes, const Body& body,
+                        int64_t global_bytes = kGlobalBytes) {
   if (items == 0) return;
   const bool in_shared = kWarp * bytes <= kSharedBytes;
-  const int64_t most = in_shared ? kBlocks : std::max<int64_t>(1, kGlobalBytes / (kWarp * bytes));
+  const int64_t most = in_shared ? kBlocks : std::max<int64_t>(1, global_bytes / (kWarp * bytes));
   const int64_t blocks = std::min((items + kWarp - 1) / kWarp, most);
   const Tensor memory =
       new_empty(like, {in_shared ? 0 : blocks * kWarp * bytes / 8}, torch::headeronly::ScalarType::Double);

@@ -30,7 +30,7 @@ struct SarRow {
   Number side, scale, level, extreme, factor, next_level;
 };
 
-constexpr int64_t kSarFields = 6;
+constexpr int64_t kSarFields = 6, kSarPrefetchRows = 16;
 
 template <typename Number>
 struct Sar {
@@ -38,9 +38,10 @@ struct Sar {
   Number level, extreme;  // the stop of the next row and the extreme price, mirrored
   Number factor, side;    // side: 1 long, -1 short, 0 none yet
 
-  COMMODITY_INLINE Number& field(int64_t k) {
-    Number* fields[kSarFields] = {&high, &low, &level, &extreme, &factor, &side};
-    return *fields[k];
+  // Calls visit(k, field) for every field.
+  template <typename Visit>
+  COMMODITY_INLINE void for_each_field(const Visit& visit) {
+    visit(0, high), visit(1, low), visit(2, level), visit(3, extreme), visit(4, factor), visit(5, side);
   }
 
   COMMODITY_INLINE static Sar none() {
