@@ -177,7 +177,7 @@ def test_library_has_cuda_follows_the_environment_then_torch(monkeypatch: pytest
 
 def test_library_sources_are_those_of_the_package() -> None:
     names = [path.name for path in library.sources(cuda=True)]
-    assert {"ewm_mean.cpp", "ewm_mean.cu", "garch_variance.kernel.h"} <= set(names)
+    assert {"rolling_quantile.cpp", "rolling_quantile.cu", "garch_variance.kernel.h"} <= set(names)
     assert not [path for path in library.sources() if path.suffix == ".cu"]
 
 

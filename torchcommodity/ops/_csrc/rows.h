@@ -14,6 +14,11 @@ COMMODITY_INLINE T read(const T* address) {
   return *address;
 }
 
+template <typename Number, typename Divisor>
+COMMODITY_INLINE auto divide(const Number& x, const Divisor& y) {
+  return x / y;
+}
+
 template <typename Body>
 COMMODITY_SIMD void advance_rows(const Body& pointers, int64_t panel, int64_t first, int64_t last, int64_t steps,
                                  int64_t columns) {

@@ -60,11 +60,6 @@ using RowOfLane = std::conditional_t<sizeof(LaneOf<Number>) == 4, int32_t, int64
 template <typename Number>
 using RowOf = std::conditional_t<std::is_arithmetic_v<Number>, RowOfLane<Number>, Vec<RowOfLane<Number> > >;
 
-template <typename Number, typename Divisor>
-COMMODITY_INLINE auto divide(const Number& x, const Divisor& y) {
-  return x / y;
-}
-
 template <typename Number>
 COMMODITY_INLINE Number root_of(Number x) {
   square_root<LaneOf<Number> >(x);
