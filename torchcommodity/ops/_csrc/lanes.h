@@ -40,6 +40,14 @@ struct OneColumn {
   COMMODITY_INLINE void store(Number x, T* to) const {
     *to = static_cast<T>(x);
   }
+  // Rounded as in a vector: in a sum of products over a loop, the compiler may vectorize the products alone.
+  COMMODITY_INLINE Number multiply_add(Number a, Number b, Number c) const {
+#if defined(FP_FAST_FMA)
+    return std::fma(a, b, c);
+#else
+    return a * b + c;
+#endif
+  }
   template <typename T>
   COMMODITY_INLINE void prefetch(const T* address) const {
     prefetch_line(address);
@@ -120,6 +128,7 @@ struct LanesOf {
     if (count == kMost) return commodity::store<number_t>(x, to);
     for (int64_t l = 0; l < count; ++l) to[l] = static_cast<T>(x[l]);
   }
+  COMMODITY_INLINE Number multiply_add(const Number& a, const Number& b, const Number& c) const { return a * b + c; }
   template <typename T>
   COMMODITY_INLINE void prefetch(const T* from) const {
     prefetch_line(from);

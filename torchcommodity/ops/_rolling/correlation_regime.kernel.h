@@ -68,24 +68,23 @@ void average(const Tensor& shift, const Changes<scalar_t>& changes) {
 
 #endif
 
-// The number of the regime of a row, from that of the row before and its age.
 template <typename scalar_t>
 struct NumberRegimes {
-  struct State {
-    int64_t y[2];
-  };
   const scalar_t* shift;
   int64_t* regime;
-  int64_t lag;
+  int64_t steps, lag;
   scalar_t threshold;
 
-  COMMODITY_INLINE int64_t column(int64_t panel, int64_t) const { return panel; }
-  COMMODITY_INLINE State initial(int64_t) const { return {{0, lag}}; }
-  COMMODITY_INLINE State advance(int64_t, int64_t i, int64_t, const State& state) const {
-    const auto [number, age] = state.y;
-    const bool starts = read(shift + i) > threshold && age >= lag;
-    regime[i] = number + starts;
-    return {{number + starts, starts ? 1 : age + 1}};
+  COMMODITY_INLINE int64_t memory() const { return 0; }
+  int64_t work() const { return steps; }
+
+  COMMODITY_INLINE void operator()(int64_t panel, double*) const {
+    int64_t number = 0, age = lag;
+#pragma unroll 8
+    for (int64_t t = 0; t < steps; ++t, ++age) {
+      if (read(shift + panel * steps + t) > threshold && age >= lag) ++number, age = 0;
+      regime[panel * steps + t] = number;
+    }
   }
 };
 
@@ -100,9 +99,9 @@ std::tuple<Tensor, Tensor> correlation_regime(const Tensor& correlation_, double
     scalar_t* output = shift.mutable_data_ptr<scalar_t>();
     average(shift, Changes<scalar_t>{correlation.const_data_ptr<scalar_t>(), output, steps, correlation.size(-2),
                                      correlation.size(-1), lag, packed});
-    run_series(
-        shift, shift.numel() ? shift.numel() / steps : 0, steps, 1,
-        NumberRegimes<scalar_t>{output, regime.mutable_data_ptr<int64_t>(), lag, static_cast<scalar_t>(threshold)});
+    for_each_panel(shift, shift.numel() ? shift.numel() / steps : 0,
+                   NumberRegimes<scalar_t>{output, regime.mutable_data_ptr<int64_t>(), steps, lag,
+                                           static_cast<scalar_t>(threshold)});
   });
   return {shift, regime};
 }

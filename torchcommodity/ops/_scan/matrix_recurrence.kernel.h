@@ -25,10 +25,11 @@ struct Recurrence {
                                 const scalar_t*& previous) const {
     const int64_t row = (panel * steps + t) * states * assets;
     const scalar_t* factor = a + row * states + n;
+#pragma unroll 4
     for (int64_t i = 0, at = row + n; i < states; ++i, at += assets) {
       auto sum = lanes.load(b + at);
       for (int64_t j = 0; j < states; ++j, factor += assets)
-        sum += lanes.load(factor) * lanes.reload(previous + j * assets);
+        sum = lanes.multiply_add(lanes.load(factor), lanes.reload(previous + j * assets), sum);
       lanes.store(sum, y + at);
     }
     previous = y + row + n;
