@@ -21,7 +21,7 @@ VARIANTS = {
     "kScanThreads": ((256, 512), SCANS),
     "kScanGroup": ((2, 4, 8), SCANS),
     "kScanBlocks": ((1, 2, 3), SCANS),
-    "kChunk": ((32, 64, 128), ("technical_indicators", "gather_lag")),
+    "kChunk": ((32, 64, 128), ("gather_lag",)),
     "kFewThreads": ((1 << 13, 1 << 15, 1 << 17), ("egarch_variance", "hamilton_filter")),
 }
 SHAPES = [(32, 1000, 10), (4, 10000, 1024)]

@@ -9,6 +9,7 @@
 //
 // The order of the operations depends on the row alone: not on the number of columns or blocks, nor on which is first.
 #pragma once
+#include "affine.h"
 #include "device.h"
 
 namespace commodity {

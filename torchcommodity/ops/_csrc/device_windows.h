@@ -24,11 +24,11 @@ void dispatch_rows(int64_t window, const Body& body) {
 
 // Calls finish(k, sum) for the kRows windows that end in rows first + k. add(sum, t) adds row t to a sum, and
 // sum.combine(other) is the sum of both.
-template <int kRows, typename Sum, typename Add, typename Finish>
-COMMODITY_INLINE void for_each_window(int64_t first, int64_t window, const Add& add, const Finish& finish) {
+template <int kRows, typename Sum, typename Row, typename Add, typename Finish>
+COMMODITY_INLINE void for_each_window(Row first, Row window, const Add& add, const Finish& finish) {
   Sum suffix[kRows], sum{}, prefix{};
 #pragma unroll 4
-  for (int64_t t = first - window + kRows; t <= first; ++t) add(sum, t);
+  for (Row t = first - window + kRows; t <= first; ++t) add(sum, t);
   suffix[kRows - 1] = sum;
 #pragma unroll
   for (int k = kRows - 2; k >= 0; --k) {

@@ -4,7 +4,7 @@
 
 namespace commodity {
 
-constexpr int64_t kChunk = 64;            // rows per item of a recurrence
+constexpr int64_t kChunk = 64;            // rows per item of gather_lag
 constexpr int64_t kFewThreads = 1 << 15;  // fewer are in blocks of a warp, so that more multiprocessors have work
 constexpr int64_t kBlocks = 1 << 20;      // at most; each thread then takes several items
 // Of a scan over time: threads of a block, rows of a thread, and threads whose rows are composed to one map

@@ -16,7 +16,7 @@ struct Settings {
 template <typename scalar_t>
 struct Memory {
   using Lane = Vec<double>;
-  using Prices = Columns<scalar_t, double>;
+  using Prices = PanelColumns<scalar_t, double>;
   Prices prices, gradients[3];
   scalar_t* dx;
   Lane *rows, *phases;
@@ -34,7 +34,7 @@ struct Memory {
 template <typename scalar_t>
 COMMODITY_SIMD void adjoint(const Settings& s, const scalar_t* const (&from)[4], int64_t offset,
                             AlignedVector<Vec<double>>& storage, scalar_t* dx) {
-  const auto columns = [&](int i) { return Columns<scalar_t, double>{from[i] + offset, s.steps, s.stride}; };
+  const auto columns = [&](int i) { return PanelColumns<scalar_t, double>{from[i] + offset, s.steps, s.stride}; };
   std::fill(storage.begin() + s.steps * kRowKinds, storage.end(), Vec<double>{});
   Vec<double>* rows = storage.data();
   const Memory<scalar_t> access{
