@@ -39,8 +39,8 @@ struct Absolute {
 struct Maximum {
   template <typename Number>
   static COMMODITY_INLINE Number value(const Number& a, const Number& b) {
-    const Number larger = a >= b ? a : b;  // b if one is missing
-    return missing(a) ? a : larger;
+    const Number larger = b > a ? b : a;  // one instruction: a if one is missing
+    return missing(b) ? b : larger;
   }
   static COMMODITY_INLINE double d_a(double a, double b, double) { return a >= b ? 1 : 0; }
   static COMMODITY_INLINE double d_b(double a, double b, double) { return a >= b ? 0 : 1; }
@@ -49,8 +49,8 @@ struct Maximum {
 struct Minimum {
   template <typename Number>
   static COMMODITY_INLINE Number value(const Number& a, const Number& b) {
-    const Number smaller = a <= b ? a : b;
-    return missing(a) ? a : smaller;
+    const Number smaller = b < a ? b : a;
+    return missing(b) ? b : smaller;
   }
   static COMMODITY_INLINE double d_a(double a, double b, double) { return a <= b ? 1 : 0; }
   static COMMODITY_INLINE double d_b(double a, double b, double) { return a <= b ? 0 : 1; }

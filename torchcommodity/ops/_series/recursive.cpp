@@ -17,28 +17,21 @@ inline bool is_settled(const Forward& tile) {
   return !waiting;
 }
 
-// Most tiles are settled: no counts, no masks; the same bits. Row by row, as the columns of a row do not wait for each
-// other; a single column waits in a register. A missing value would stay in the average until the last row.
+// Most tiles are settled: nothing to count, one weight; the same bits. Row by row, as the columns of a row do not wait
+// for each other; a single column would wait for memory.
 SERIES_KERNEL void exponential(const Forward& tile) {
-  if (tile.tape || !is_settled(tile)) return scan<Exponential>(tile);
-  const double weight = *tile.x[Exponential::kWeight];
-  const double *x = tile.x[Exponential::kValue], *before = tile.state;
-  const int64_t end = tile.end * tile.width;
-  if (tile.width == 1) {
-    double average = *before;
-    for (int64_t i = tile.begin; i < end; ++i) tile.y[i] = average = average + weight * (x[i] - average);
-    before = tile.y + end - 1;
-  } else {
-    for (int64_t i = tile.begin * tile.width; i < end; i += tile.width) {
-      const double *from = before, *value = x + i;
-      double* to = tile.y + i;
-      for_columns(whole(tile.width), [=](int64_t n) { to[n] = from[n] + weight * (value[n] - from[n]); });
-      before = to;
-    }
+  if (tile.tape || tile.width == 1 || !is_settled(tile)) return scan<Exponential>(tile);
+  const double weight = *tile.x[Exponential::kWeight], *before = tile.state;
+  for (int64_t r = tile.begin; r < tile.end; ++r) {
+    const double *x = tile.x[Exponential::kValue] + r * tile.width, *from = before;
+    double* y = tile.y + r * tile.width;
+    for_columns(whole(tile.width), [=](int64_t n) {
+      const double next = from[n] + weight * (x[n] - from[n]);
+      y[n] = missing(x[n]) ? from[n] : next;
+    });
+    before = y;
   }
-  if (any_missing(before, tile.width)) return scan<Exponential>(tile);
   std::copy_n(before, tile.width, tile.state);
-  for (int64_t n = 0; n < tile.width; ++n) tile.state[tile.width + n] += double(tile.end - tile.begin);
 }
 
 // Most weights are numbers: only the value has a gradient.

@@ -110,16 +110,6 @@ inline void for_vectors(Width width, const Body& body) {
     body(0.0, 0);
 }
 
-inline SERIES_KERNEL bool any_missing(const double* x, int64_t size) {
-  Vec<double> value;
-  decltype(missing(value)) mask = {};
-  int64_t i = 0, count = 0;
-  for (; i < whole(size); i += Simd<double>::count) load<double>(value, x + i), mask |= missing(value);
-  for (; i < size; ++i) count |= missing(x[i]) ? 1 : 0;
-  for (int l = 0; l < Simd<double>::count; ++l) count |= mask[l];
-  return count != 0;
-}
-
 inline void start_missing(const double*, int64_t planes, int64_t width, double* state) {
   std::fill_n(state, planes * width, kMissing);
 }
