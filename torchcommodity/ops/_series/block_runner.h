@@ -86,12 +86,15 @@ void run_rows(const Program& program, const Panel& panel, int64_t batch, int64_t
   const View view{panel.shape.assets, last - first, width};
   BlockInputs<scalar_t> inputs(program, panel, batch, first, width);
   BlockOutputs outputs(program, tile * width);
+  runner.load_history(time);
   for (int64_t t = 0, rows; t < steps; t += rows) {
     rows = std::min(tile, steps - t);
     inputs.load(runner, view, t, rows, 0);
     runner.run(time + t, 0, rows);
     outputs.store(runner, view, rows, y + t * view.stride, panel.shape.size(), absent);
+    runner.advance(rows);
   }
+  runner.save_history(time + steps);
 }
 
 inline torch::headeronly::ScalarType result_type(const Program& program, const Tensor& x) {

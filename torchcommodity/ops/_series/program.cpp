@@ -99,6 +99,19 @@ struct Parser {
   }
 };
 
+// Rows of history, at most: to move them costs less than a lag's copies of a tile to its ring and from there.
+constexpr double kMaxHistory = 8;
+
+void find_short_lags(std::vector<Statement>& statements) {
+  for (Statement& statement : statements) {
+    if (!statement.primitive || statement.primitive->name != "lag" || statement.attributes[0] > kMaxHistory) continue;
+    Statement& operand = statements[statement.operands[0]];
+    if (operand.kind == Kind::kConstant || operand.delay) continue;
+    statement.delay = int64_t(statement.attributes[0]);
+    operand.history = std::max(operand.history, statement.delay);
+  }
+}
+
 // Buffers of values that are no longer needed are used again. A value from outside a loop is needed until its end.
 void assign_buffers(Program& program) {
   std::vector<Statement>& statements = program.statements;
@@ -117,9 +130,10 @@ void assign_buffers(Program& program) {
   for (int i = 0; i < count; ++i) {
     const bool elementwise = statements[i].primitive && statements[i].primitive->elementwise;
     const Kind kind = statements[i].kind;
-    const bool has_value = kind == Kind::kInput || kind == Kind::kConstant || kind == Kind::kCompute;
+    const bool has_buffer = (kind == Kind::kInput || kind == Kind::kConstant || kind == Kind::kCompute) &&
+                            !statements[i].history && !statements[i].delay;
     if (elementwise) release(i);
-    if (has_value) {
+    if (has_buffer) {
       if (free.empty() || !statements[i].primitive) {
         statements[i].buffer = program.buffers++;
       } else {
@@ -135,6 +149,7 @@ void assign_buffers(Program& program) {
 Program parse_text(const std::string& text) {
   Parser parser;
   for (const Words& statement : read_statements(text)) parser.add(statement);
+  find_short_lags(parser.program.statements);
   assign_buffers(parser.program);
   return std::move(parser.program);
 }

@@ -17,7 +17,9 @@ struct Statement {
   std::vector<double> attributes;
   int64_t state = 0, traced_state = 0, adjoint_state = 0, tape = 0;  // first plane of each
   int64_t states = 0, traced_states = 0;
-  int buffer = -1;  // where a forward pass keeps the value; -1: it has none
+  int buffer = -1;      // where a forward pass keeps the value; -1: it has none, or memory of its own
+  int64_t history = 0;  // rows of the value before a tile that a forward pass keeps for short lags
+  int64_t delay = 0;    // of a short lag: a forward pass reads its operand so many rows before, and copies nothing
 };
 
 // The statements [first, last] run row by row: a value of one row depends on a later statement of the row before.

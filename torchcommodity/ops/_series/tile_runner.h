@@ -29,9 +29,8 @@ class TileRunner {
         memory_((keep ? program.statements.size() : program.buffers) * capacity * width),
         tape_(keep ? program.tapes * capacity * width : 0) {
     const std::vector<Statement>& statements = program.statements;
-    registers_.resize(statements.size());
     for (size_t i = 0; i < statements.size(); ++i) {
-      registers_[i] = memory_.data() + (keep ? int64_t(i) : std::max(statements[i].buffer, 0)) * capacity * width;
+      registers_.push_back(keep ? memory_.data() + int64_t(i) * capacity * width : allocate(statements[i]));
       if (statements[i].kind == Kind::kConstant)
         std::fill_n(registers_[i], capacity * width, statements[i].attributes[0]);
     }
@@ -49,6 +48,29 @@ class TileRunner {
       if (statement.primitive && statement.primitive->start)
         statement.primitive->start(statement.attributes.data(), traced_ ? statement.traced_states : statement.states,
                                    width_, state_of(statement));
+  }
+
+  // Moves what short lags read of the last `rows` rows before row 0.
+  void advance(int64_t rows) {
+    for (size_t i = 0; i < registers_.size(); ++i)
+      if (const int64_t history = program_.statements[i].history)
+        std::copy_n(registers_[i] + (rows - history) * width_, history * width_, registers_[i] - history * width_);
+  }
+
+  // Calls body(state, row) for the rows before row `time` of the series that short lags keep between calls.
+  template <typename Body>
+  void for_history(int64_t time, const Body& body) {
+    for (size_t i = 0; i < registers_.size(); ++i) {
+      const Statement& statement = program_.statements[i];
+      for (int64_t r = 0; r < statement.delay; ++r)
+        body(state_of(statement) + (time + r) % statement.delay * width_, registers_[i] + r * width_);
+    }
+  }
+  void load_history(int64_t time) {
+    for_history(time, [&](const double* state, double* row) { std::copy_n(state, width_, row); });
+  }
+  void save_history(int64_t time) {
+    for_history(time, [&](double* state, const double* row) { std::copy_n(row, width_, state); });
   }
 
   // Rows [begin, end) of the registers, whose row 0 is row `time` of the series. The inputs have been loaded.
@@ -70,11 +92,23 @@ class TileRunner {
   const int64_t width_, capacity_;
   const bool traced_;
   AlignedVector<double> state_, memory_, tape_;
+  std::vector<AlignedVector<double>> histories_;
   std::vector<double*> registers_;
   std::vector<Forward> calls_;
 
   double* state_of(const Statement& statement) {
     return state_.data() + (traced_ ? statement.traced_state : statement.state) * width_;
+  }
+
+  // In a backward pass a short lag is as any other.
+  bool reads_history(const Statement& statement) const { return statement.delay && !traced_; }
+
+  double* allocate(const Statement& statement) {
+    if (reads_history(statement)) return registers_[statement.operands[0]] - statement.delay * width_;
+    if (!statement.history && !statement.delay)
+      return memory_.data() + std::max(statement.buffer, 0) * capacity_ * width_;
+    histories_.emplace_back((statement.history + capacity_) * width_);
+    return histories_.back().data() + statement.history * width_;
   }
 
   Forward call(const Statement& statement, double* y, bool keep) {
@@ -93,7 +127,7 @@ class TileRunner {
 
   void run_statement(int i, int64_t time, int64_t begin, int64_t end) {
     const Primitive* primitive = program_.statements[i].primitive;
-    if (!primitive) return;
+    if (!primitive || reads_history(program_.statements[i])) return;
     Forward& call = calls_[i];
     call.begin = begin, call.end = end, call.time = time;
     primitive->forward(call);
