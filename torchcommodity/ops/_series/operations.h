@@ -130,15 +130,15 @@ struct Sign {
 
 struct Less {
   static COMMODITY_INLINE double value(double a, double b) {
-    const double mask = a < b ? 1 : 0;
-    return (missing(a) | missing(b)) ? kMissing : mask;
+    const double otherwise = a >= b ? 0 : kMissing;
+    return a < b ? 1 : otherwise;
   }
 };
 
 struct LessEqual {
   static COMMODITY_INLINE double value(double a, double b) {
-    const double mask = a <= b ? 1 : 0;
-    return (missing(a) | missing(b)) ? kMissing : mask;
+    const double otherwise = a > b ? 0 : kMissing;
+    return a <= b ? 1 : otherwise;
   }
 };
 
@@ -161,7 +161,7 @@ struct Fill {
 
 // The value where the mask is neither missing nor zero.
 struct Restrict {
-  static COMMODITY_INLINE double value(double a, double mask) { return missing(mask) | (mask == 0) ? kMissing : a; }
+  static COMMODITY_INLINE double value(double a, double mask) { return std::fabs(mask) > 0 ? a : kMissing; }
   static COMMODITY_INLINE double d_a(double, double, double) { return 1; }
   static COMMODITY_INLINE double d_b(double, double, double) { return 0; }
 };
