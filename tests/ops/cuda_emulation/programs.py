@@ -19,7 +19,7 @@ assert not ops.NATIVE
 COUNT = 20
 UNARY = ["negate", "absolute", "sqrt", "exp", "log", "atan", "sin", "cos", "forward_fill", "change", "cumsum"]
 BINARY = ["add", "subtract", "multiply", "divide", "maximum", "minimum", "fill", "restrict"]
-WINDOWS = ["lag", "window_sum", "age_sum", "highest", "lowest", "absolute_deviation"]
+WINDOWS = ["lag", "window_sum", "window_mean", "weighted_sum", "highest", "lowest", "absolute_deviation"]
 DISCRETE = ["floor", "ceil", "sign", "valid", "count", "row"]  # without gradient, as the next two
 COMPARISONS = ["less", "less_equal", "equal"]
 RANKS = ["since_highest", "since_lowest", "rank"]

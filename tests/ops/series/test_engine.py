@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(
 UNARY = ("negate", "absolute", "sqrt", "exp", "log", "atan", "sin", "cos", "valid", "forward_fill", "count", "cumsum")
 UNARY += ("change",)
 BINARY = ("add", "subtract", "multiply", "divide", "maximum", "minimum", "less", "fill", "restrict")
-WINDOWS = ("lag", "window_sum", "age_sum", "highest", "lowest", "absolute_deviation", "rank")
+WINDOWS = ("lag", "window_sum", "window_mean", "weighted_sum", "highest", "lowest", "absolute_deviation", "rank")
 LOOP = "feedback 0.5; subtract %{x} %{f}; multiply %{f1} %3; add %{f} %{f2}; lag %{f3} 1; assign %{f} %{f3}"
 
 
@@ -132,7 +132,7 @@ def test_gradients_equal_those_of_the_reference(seed: int) -> None:
 @pytest.mark.parametrize("shape", [(700, 64), (9000, 1)])
 def test_gradients_over_several_segments(shape: tuple[int, ...]) -> None:
     program = (
-        "panels 1; input 0; highest %1 5; age_sum %1 4; window_products %1 %2 7; absolute_deviation %1 6; lag %1 40; "
+        "panels 1; input 0; highest %1 5; weighted_sum %1 4; window_products %1 %2 7; absolute_deviation %1 6; lag %1 40; "
         "subtract %3 %4; add %7 %5; multiply %8 %6; window_sum %9 30; cumsum %10; sqrt %11; return float %12"
     )
     x = random_panels(shape, 0)[0].requires_grad_()

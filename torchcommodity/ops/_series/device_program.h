@@ -47,7 +47,8 @@ constexpr int kMaxOperands = 5;
   OPERATION(recurrence, Recurrence, 0, 0)                \
   OPERATION(feedback, Feedback, 1, 1)                    \
   OPERATION(window_sum, WindowSum, 1, 1)                 \
-  OPERATION(age_sum, AgeSum, 1, 1)                       \
+  OPERATION(window_mean, WindowMean, 1, 1)               \
+  OPERATION(weighted_sum, WeightedSum, 1, 1)             \
   OPERATION(window_products, WindowProducts, 1, 1)       \
   OPERATION(highest, Highest, 1, 1)                      \
   OPERATION(lowest, Lowest, 1, 1)                        \

@@ -113,22 +113,37 @@ struct WindowSum {
   }
 };
 
-struct AgeSum {
+struct WindowMean {
+  static constexpr int kOperands = 1;
+  static COMMODITY_INLINE double value(const Column* x, int64_t t, double window) {
+    return WindowSum::value(x, t, window) / window;
+  }
+  static COMMODITY_INLINE void adjoint(const Column* x, int64_t t, double window, double dy, const Column* dx) {
+    WindowSum::adjoint(x, t, window, dy / window, dx);
+  }
+  template <typename Gradient>
+  static COMMODITY_INLINE double gather(const Gradient& dy, int64_t t, int64_t steps, double window) {
+    return WindowSum::gather(dy, t, steps, window) / window;
+  }
+};
+
+// Weights W of the newest value down to 1 of the oldest.
+struct WeightedSum {
   static constexpr int kOperands = 1;
   static COMMODITY_INLINE double value(const Column* x, int64_t t, double window) {
     const WindowRows rows(t, window);
     if (rows.incomplete()) return kMissing;
     double sum = 0;
-    for (int64_t i = rows.begin; i <= t; ++i) sum += double(t - i) * x[0][i];
+    for (int64_t i = rows.begin; i <= t; ++i) sum += (window - double(t - i)) * x[0][i];
     return sum;
   }
   static COMMODITY_INLINE void adjoint(const Column*, int64_t t, double window, double dy, const Column* dx) {
-    for (int64_t i = WindowRows(t, window).begin; i <= t; ++i) dx[0][i] += double(t - i) * dy;
+    for (int64_t i = WindowRows(t, window).begin; i <= t; ++i) dx[0][i] += (window - double(t - i)) * dy;
   }
   template <typename Gradient>
   static COMMODITY_INLINE double gather(const Gradient& dy, int64_t t, int64_t steps, double window) {
     double sum = 0;
-    for (int64_t i = t, end = WindowRows::end(t, steps, window); i < end; ++i) sum += double(i - t) * dy(i);
+    for (int64_t i = t, end = WindowRows::end(t, steps, window); i < end; ++i) sum += (window - double(i - t)) * dy(i);
     return sum;
   }
 };

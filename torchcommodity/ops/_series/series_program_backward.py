@@ -95,8 +95,8 @@ PROGRAMS = (
     "panels 2; input 0; input 1; constant 0.3; constant 3.0; constant 4.0; exponential %1 %3 %4 %5 %3; lag %1 1; "
     "recurrence %3 %2 %7; add %6 %8; return float %9",
     # windows
-    "panels 1; input 0; window_sum %1 3; age_sum %1 4; window_products %1 %1 3; sqrt %4; absolute_deviation %1 4; "
-    "add %2 %3; add %7 %5; add %8 %6; return float %9",
+    "panels 1; input 0; window_sum %1 3; weighted_sum %1 4; window_products %1 %1 3; sqrt %4; "
+    "absolute_deviation %1 4; window_mean %1 5; add %2 %3; add %8 %5; add %9 %6; add %10 %7; return float %11",
     "panels 2; input 0; input 1; highest %1 4; lowest %2 3; window_products %1 %2 4; since_highest %1 3; "
     "since_lowest %2 4; rank %1 3; add %3 %4; add %9 %5; add %10 %6; add %11 %7; add %12 %8; return float %13",
     # a loop: y moves by 0.1 + 0.2 sin(y) of the distance to the price, and counts its rises

@@ -152,13 +152,19 @@ def complete(valid: Tensor, window: int) -> Tensor:
     return window_sum(valid.float(), window) == window
 
 
-def age_weighted_sum(x: Masked, window: int) -> Masked:
+def mean(x: Masked, window: int) -> Masked:
+    return Masked(window_sum(_filled(x), window) / window, complete(x.valid, window))
+
+
+def weighted_sum(x: Masked, window: int) -> Masked:
+    """With weights `window` for the newest value down to 1 for the oldest."""
+
     def combine(newer: Parts, older: Parts, length: int, _: int) -> Parts:
         return newer[0] + older[0], newer[1] + older[1] + length * older[0]
 
     start = _filled(x)
-    _, weighted = combine_windows((start, torch.zeros_like(start)), window, combine)
-    return Masked(weighted, complete(x.valid, window))
+    values, ages = combine_windows((start, torch.zeros_like(start)), window, combine)
+    return Masked(window * values - ages, complete(x.valid, window))
 
 
 def products(x: Masked, y: Masked, window: int) -> Masked:
@@ -263,7 +269,8 @@ LOOKING_BACK: dict[str, Callable[..., Masked]] = {
     "exponential": exponential,
     "recurrence": recurrence,
     "window_sum": total,
-    "age_sum": age_weighted_sum,
+    "window_mean": mean,
+    "weighted_sum": weighted_sum,
     "window_products": products,
     "absolute_deviation": absolute_deviation,
     "highest": highest,

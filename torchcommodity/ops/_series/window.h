@@ -36,32 +36,31 @@ inline void for_blocks_backward(const Tile& tile, int64_t steps, int64_t window,
 
 inline int64_t window_of(const double* attributes) { return int64_t(attributes[0]); }
 
-// Sum, and sum of each value times its age (the number of rows since then). Planes: W values or suffixes, then the
-// totals of the prefix.
-template <bool ages, typename Width>
+// Sum, or sum with the weights W of the newest value down to 1 of the oldest. Planes: W values or suffixes, then the
+// totals of the prefix: the sum, and that of each value times its age.
+template <bool weighted, typename Width>
 struct BlockSums {
   const int64_t window;
   const Width width;
   double *slots, *total, *aged;
-  static constexpr int kTotals = ages ? 2 : 1;
+  static constexpr int kTotals = weighted ? 2 : 1;
 
   BlockSums(int64_t window, Width width, double* state)
-      : window(window), width(width), slots(state), total(state + window * width), aged(total + (ages ? width : 0)) {}
+      : window(window),
+        width(width),
+        slots(state),
+        total(state + window * width),
+        aged(total + (weighted ? width : 0)) {}
 
-  // In suffix j: the sum of the rows after j, or their ages in block row j times their values.
+  // In suffix j: the sum of the rows after j, or with the weights that they have in block row j of the next block.
   void turn() {
     for_vectors(width, [&](auto zero, int64_t n) {
-      auto sum = zero, aged_sum = zero, value = zero;
+      auto sum = zero, weighted_sum = zero, value = zero;
       double* slot = slots + window * width + n;
       for (int64_t j = window - 1; j >= 0; --j) {
         load<double>(value, slot -= width);
-        if constexpr (ages) {
-          store<double>(aged_sum + double(j) * sum, slot);
-          aged_sum += double(window - j) * value;
-        } else {
-          store<double>(sum, slot);
-        }
-        sum += value;
+        store<double>(weighted ? weighted_sum : sum, slot);
+        sum += value, weighted_sum += sum;
       }
     });
     std::fill_n(total, kTotals * width, 0.0);
@@ -77,19 +76,13 @@ struct BlockSums {
       double* slot = slots + j * width + n;
       for (int64_t i = 0; i < count; ++i, slot += width) {
         value(x, i, n), load<double>(suffix, slot);
-        if constexpr (ages) {
-          aged_sum += sum;
-          suffix += aged_sum;
-          take(i, n, missing(x) ? x : suffix);  // its age is zero, but it is in the window
-          sum += x;
-        } else {
-          sum += x;
-          take(i, n, suffix + sum);
-        }
+        if constexpr (weighted) aged_sum += sum;
+        sum += x;
+        take(i, n, suffix + (weighted ? double(window) * sum - aged_sum : sum));
         store<double>(x, slot);
       }
       store<double>(sum, total + n);
-      if constexpr (ages) store<double>(aged_sum, aged + n);
+      if constexpr (weighted) store<double>(aged_sum, aged + n);
     });
   }
 };

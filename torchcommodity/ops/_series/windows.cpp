@@ -1,15 +1,17 @@
-// window_sum, age_sum, window_products.
+// window_sum, window_mean, weighted_sum, window_products.
 #include "primitives.h"
 #include "window.h"
 
 namespace commodity::series {
 namespace {
 
-template <bool ages>
+enum class Sum { kPlain, kMean, kWeighted };
+
+template <Sum kind>
 SERIES_KERNEL void sums(const Forward& tile) {
   for_width(tile.width, [&](auto width) {
     const int64_t window = window_of(tile.attributes);
-    BlockSums<ages, decltype(width)> block(window, width, tile.state);
+    BlockSums<kind == Sum::kWeighted, decltype(width)> block(window, width, tile.state);
     for_blocks(
         tile.time, tile.begin, tile.end, window, [&] { block.turn(); },
         [&](int64_t r, int64_t j, int64_t count) {
@@ -17,7 +19,9 @@ SERIES_KERNEL void sums(const Forward& tile) {
           double* to = tile.y + r * width;
           block.run(
               j, count, [=](auto& x, int64_t i, int64_t n) { load<double>(x, from + i * width + n); },
-              [=](int64_t i, int64_t n, auto sum) { store<double>(sum, to + i * width + n); });
+              [=](int64_t i, int64_t n, auto sum) {
+                store<double>(kind == Sum::kMean ? sum / double(window) : sum, to + i * width + n);
+              });
         });
   });
 }
@@ -38,18 +42,19 @@ inline void add_to(double* to, const Number& x) {
 }
 
 // The transpose: the same sums over this row and those after it.
-template <bool ages>
+template <Sum kind>
 SERIES_KERNEL void sums_adjoint(const Adjoint& tile) {
   for_width(tile.width, [&](auto width) {
     const int64_t window = window_of(tile.attributes);
-    BlockSums<ages, decltype(width)> block(window, width, tile.state);
+    const double scale = kind == Sum::kMean ? 1 / double(window) : 1;
+    BlockSums<kind == Sum::kWeighted, decltype(width)> block(window, width, tile.state);
     for_blocks_backward(
         tile, tile.steps, window, [&] { block.turn(); },
         [&](int64_t r, int64_t j, int64_t count) {
           const double *dy = tile.dy + r * width, *y = tile.y + r * width;
           double* dx = tile.dx[0] + r * width;
           block.run(
-              j, count, [=](auto& x, int64_t i, int64_t n) { load_gradient(x, dy, y, n - i * width); },
+              j, count, [=](auto& x, int64_t i, int64_t n) { load_gradient(x, dy, y, n - i * width), x *= scale; },
               [=](int64_t i, int64_t n, auto sum) { add_to(dx + n - i * width, sum); });
         });
   });
@@ -201,28 +206,27 @@ SERIES_KERNEL void products_adjoint(const Adjoint& tile) {
 }
 
 int64_t sum_states(const double* attributes) { return window_of(attributes) + 1; }
-int64_t age_states(const double* attributes) { return window_of(attributes) + 2; }
+int64_t weighted_states(const double* attributes) { return window_of(attributes) + 2; }
 int64_t product_adjoint_states(const double* attributes) { return 3 * (window_of(attributes) + 1); }
 
+template <Sum kind>
+constexpr Primitive sum_primitive(std::string_view name) {
+  const Count states = kind == Sum::kWeighted ? weighted_states : sum_states;
+  return {.name = name,
+          .operands = 1,
+          .min_attributes = 1,
+          .max_attributes = 1,
+          .forward = sums<kind>,
+          .states = states,
+          .start = start_window,
+          .adjoint = sums_adjoint<kind>,
+          .adjoint_states = states};
+}
+
 constexpr Primitive kPrimitives[] = {
-    {.name = "window_sum",
-     .operands = 1,
-     .min_attributes = 1,
-     .max_attributes = 1,
-     .forward = sums<false>,
-     .states = sum_states,
-     .start = start_window,
-     .adjoint = sums_adjoint<false>,
-     .adjoint_states = sum_states},
-    {.name = "age_sum",
-     .operands = 1,
-     .min_attributes = 1,
-     .max_attributes = 1,
-     .forward = sums<true>,
-     .states = age_states,
-     .start = start_window,
-     .adjoint = sums_adjoint<true>,
-     .adjoint_states = age_states},
+    sum_primitive<Sum::kPlain>("window_sum"),
+    sum_primitive<Sum::kMean>("window_mean"),
+    sum_primitive<Sum::kWeighted>("weighted_sum"),
     {.name = "window_products",
      .operands = 2,
      .min_attributes = 1,

@@ -8,7 +8,7 @@ from torchcommodity.ops.series._expression import statement
 from torchcommodity.ops.series._pointwise import divide
 from torchcommodity.ops.series._recursive import ema, recurrence
 from torchcommodity.ops.series._settings import Period, Seed
-from torchcommodity.ops.series._time import age_weighted_sum, lag, sma, total, wma
+from torchcommodity.ops.series._time import lag, sma, total, weighted_sum, wma
 
 
 def trima(x: Tensor, timeperiod: int) -> Tensor:
@@ -71,5 +71,5 @@ def true_range(high: Tensor, low: Tensor, close: Tensor) -> Tensor:
 
 def slope(x: Tensor, window: int) -> Tensor:
     """Change per row of the least-squares line on time, over a window of at least 2 rows."""
-    centered = total(x, window) * ((window - 1) / 2) - age_weighted_sum(x, window)
+    centered = weighted_sum(x, window) - sma(x, window) * (window * (window + 1) / 2)
     return centered * (12 / (window * (window**2 - 1)))

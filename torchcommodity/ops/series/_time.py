@@ -63,17 +63,22 @@ def total(x: Tensor, window: int) -> Tensor:
 
 def sma(x: Tensor, window: int) -> Tensor:
     """Simple moving average: the mean of the window."""
-    return total(x, window) / window
+    return _window("window_mean", x, window)
+
+
+def weighted_sum(x: Tensor, window: int) -> Tensor:
+    """Sum of the window with weights `window` for the newest value down to 1 for the oldest."""
+    return _window("weighted_sum", x, window)
 
 
 def age_weighted_sum(x: Tensor, window: int) -> Tensor:
     """Sum over the window of each value times its age in rows; the newest value has age 0."""
-    return _window("age_sum", x, window)
+    return total(x, window) * window - weighted_sum(x, window)
 
 
 def wma(x: Tensor, window: int) -> Tensor:
     """Weighted moving average: weights `window` for the newest value down to 1 for the oldest."""
-    return (total(x, window) * window - age_weighted_sum(x, window)) / (window * (window + 1) / 2)
+    return weighted_sum(x, window) / (window * (window + 1) / 2)
 
 
 def products(x: Tensor, y: Tensor, window: int) -> Tensor:
