@@ -44,7 +44,7 @@ def random_program(seed: int) -> str:
             f"{choose.choice(BINARY)} %{x} %{y}",
             f"{choose.choice(WINDOWS)} %{x} {rows}",
             choose.choice((f"where %{x} %{y} %{z}", f"true_range %{x} %{y} %{z}", f"window_products %{x} %{y} {rows}")),
-            choose.choice((f"exponential %{x} %4 %5 %5 %4", f"recurrence %4 %{x} %{y}")),
+            choose.choice((f"exponential %{x} %4 %5 %5 %4", f"recurrence %4 %{x} %{y}", f"smooth %{x} %4 %{y}")),
             f"{choose.choice(DISCRETE)} %{x}",
             f"{choose.choice(COMPARISONS)} %{x} %{y}",
             f"{choose.choice(RANKS)} %{x} {rows}",

@@ -50,6 +50,7 @@ def random_program(seed: int) -> str:
             lines.append(f"{choose.choice(WINDOWS)} %{x} {choose.choice((1, 2, 5, 9))}")
         else:
             others = f"window_products %{x} %{y} 4", f"exponential %{x} %3 %4 %4 %5", f"recurrence %3 %{x} %{y}"
+            others = *others, f"smooth %{x} %3 %{y}"
             lines.append(choose.choice((*others, f"where %{x} %{y} %1", f"true_range %{x} %1 %{y}")))
         values.append(n)
     return "; ".join([*lines, f"return float %{values[-1]} %{values[-2]}"])

@@ -45,6 +45,7 @@ constexpr int kMaxOperands = 5;
   OPERATION(cumsum, CumulativeSum, 0, 0)                 \
   OPERATION(exponential, Exponential, 0, 0)              \
   OPERATION(recurrence, Recurrence, 0, 0)                \
+  OPERATION(smooth, Smooth, 0, 0)                        \
   OPERATION(feedback, Feedback, 1, 1)                    \
   OPERATION(window_sum, WindowSum, 1, 1)                 \
   OPERATION(window_mean, WindowMean, 1, 1)               \

@@ -1,4 +1,4 @@
-// exponential, recurrence, feedback, assign.
+// exponential, recurrence, smooth, feedback, assign.
 #include "primitives.h"
 #include "scan.h"
 #include "scans.h"
@@ -95,6 +95,7 @@ int64_t one(const double*) { return 1; }
 constexpr Primitive kPrimitives[] = {
     exponential_primitive(),
     scan_primitive<Recurrence>("recurrence"),
+    scan_primitive<Smooth>("smooth"),
     {.name = "feedback",
      .min_attributes = 1,
      .max_attributes = 1,

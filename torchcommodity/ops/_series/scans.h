@@ -64,6 +64,31 @@ struct Recurrence {
   }
 };
 
+// y += weight * (x - y), from the first row where `initial` is present too.
+struct Smooth {
+  enum { kValue, kWeight, kInitial };
+  static constexpr int kOperands = 3, kStates = 1, kTapes = 1, kCarries = 1;
+  static constexpr double kStart = kMissing;
+
+  template <typename Number>
+  static COMMODITY_INLINE Number step(const Number* x, Number* y, Number* tape) {
+    const Number before = missing(y[0]) ? x[kInitial] : y[0], after = before + x[kWeight] * (x[kValue] - before);
+    tape[0] = y[0];
+    return y[0] = missing(x[kValue]) | missing(x[kWeight]) ? y[0] : after;
+  }
+
+  static COMMODITY_INLINE void adjoint(const double* x, double dy, const double* tape, double* carry, double* dx) {
+    const bool started = !missing(tape[0]);
+    const double before = started ? tape[0] : x[kInitial], total = dy + carry[0];
+    const bool runs = !missing(x[kValue]) & !missing(x[kWeight]) & !missing(before);
+    const double slope = total * x[kWeight], weight_term = total * (x[kValue] - before), rest = total - slope;
+    dx[kValue] = runs ? slope : 0;
+    dx[kWeight] = runs ? weight_term : 0;
+    dx[kInitial] = runs & !started ? rest : 0;
+    carry[0] = runs ? (started ? rest : 0) : total;
+  }
+};
+
 struct ForwardFill {
   static constexpr int kOperands = 1, kStates = 1, kTapes = 0, kCarries = 1;
   static constexpr double kStart = kMissing;

@@ -93,7 +93,7 @@ PROGRAMS = (
     "add %8 %7; return float %9",
     "panels 2; input 0; input 1; lag %2 2; change %1; true_range %1 %3 %2; multiply %4 %5; return float %6",
     "panels 2; input 0; input 1; constant 0.3; constant 3.0; constant 4.0; exponential %1 %3 %4 %5 %3; lag %1 1; "
-    "recurrence %3 %2 %7; add %6 %8; return float %9",
+    "recurrence %3 %2 %7; smooth %1 %3 %7; add %6 %8; add %9 %10; return float %11",
     # windows
     "panels 1; input 0; window_sum %1 3; weighted_sum %1 4; window_products %1 %1 3; sqrt %4; "
     "absolute_deviation %1 4; window_mean %1 5; add %2 %3; add %8 %5; add %9 %6; add %10 %7; return float %11",

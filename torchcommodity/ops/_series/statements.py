@@ -143,6 +143,11 @@ def recurrence(decay: Masked, step: Masked, initial: Masked) -> Masked:
     return Masked(linear_recurrence(a, b), number > 0)
 
 
+def smooth(x: Masked, weight: Masked, initial: Masked) -> Masked:
+    decay = Masked(1 - weight.value, weight.valid)
+    return recurrence(decay, Masked(weight.value * x.value, weight.valid & x.valid), initial)
+
+
 def total(x: Masked, window: int) -> Masked:
     return Masked(window_sum(_filled(x), window), complete(x.valid, window))
 
@@ -268,6 +273,7 @@ LOOKING_BACK: dict[str, Callable[..., Masked]] = {
     "cumsum": cumsum,
     "exponential": exponential,
     "recurrence": recurrence,
+    "smooth": smooth,
     "window_sum": total,
     "window_mean": mean,
     "weighted_sum": weighted_sum,

@@ -61,7 +61,7 @@ from torchcommodity.ops.series._pointwise import (
     sqrt,
     where,
 )
-from torchcommodity.ops.series._recursive import ema, exponential, recur, recurrence, rma
+from torchcommodity.ops.series._recursive import ema, exponential, recur, recurrence, rma, smooth
 from torchcommodity.ops.series._settings import Period, Seed, Smoothing
 from torchcommodity.ops.series._time import (
     age_weighted_sum,
@@ -139,6 +139,7 @@ __all__ = [
     "skip",
     "slope",
     "sma",
+    "smooth",
     "sqrt",
     "std",
     "t3",

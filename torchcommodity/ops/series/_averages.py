@@ -6,7 +6,7 @@ from torch import Tensor
 
 from torchcommodity.ops.series._expression import statement
 from torchcommodity.ops.series._pointwise import divide
-from torchcommodity.ops.series._recursive import ema, recurrence
+from torchcommodity.ops.series._recursive import ema, smooth
 from torchcommodity.ops.series._settings import Period, Seed
 from torchcommodity.ops.series._time import lag, sma, total, weighted_sum, wma
 
@@ -60,7 +60,7 @@ def kama(x: Tensor, timeperiod: int) -> Tensor:
     """Kaufman's adaptive moving average: of period 2 in a trend, 30 without one; starts from the previous value."""
     fast, slow = 2 / (2 + 1), 2 / (30 + 1)
     weight = (efficiency_ratio(x, timeperiod) * (fast - slow) + slow) ** 2
-    return recurrence(1 - weight, weight * x, initial=lag(x))
+    return smooth(x, weight, initial=lag(x))
 
 
 def true_range(high: Tensor, low: Tensor, close: Tensor) -> Tensor:

@@ -18,6 +18,12 @@ def recurrence(decay: Tensor | Number, step: Tensor | Number, initial: Tensor | 
     return result
 
 
+def smooth(x: Tensor, weight: Tensor | Number, initial: Tensor | Number = 0.0) -> Tensor:
+    """y += weight (x - y), with y = `initial` before the first row; a row with a missing value leaves it."""
+    result: Tensor = statement("smooth", x, weight, initial)
+    return result
+
+
 def exponential(
     x: Tensor,
     weight: Tensor | Number,
