@@ -4,8 +4,8 @@ from torchcommodity.ops import indicators
 from torchcommodity.ops.series import Operator
 
 # every statement of a program, in and outside a loop, and each that has a gradient in an indicator that has one
-STATEMENTS = ("avgdev", "ceil", "correl", "cumsum", "exp", "ht_sine", "ht_trendmode", "linearreg_slope", "ln",
-              "minmaxindex", "percentrank", "stochrsi", "supertrend", "tsi", "wad")  # fmt: skip
+STATEMENTS = ("avgdev", "ceil", "correl", "cumsum", "dx", "exp", "ht_sine", "ht_trendmode", "kama", "linearreg_slope",
+              "ln", "minmaxindex", "percentrank", "stochrsi", "supertrend", "wad")  # fmt: skip
 NO_FORMULAS = ("percentile", "sar", "sarext")
 SETTINGS_CHOOSE_THE_FORMULA = ("bbands", "ma", "macd", "macdext", "mavp", "ppo", "stoch")
 COVER = sorted({"mama", *STATEMENTS, *NO_FORMULAS, *SETTINGS_CHOOSE_THE_FORMULA})  # mama: a loop with a gradient

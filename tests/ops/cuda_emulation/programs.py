@@ -18,7 +18,8 @@ from torchcommodity.ops._series.series_program_backward import series_program_ba
 assert not ops.NATIVE
 COUNT = 20
 UNARY = ["negate", "absolute", "sqrt", "exp", "log", "atan", "sin", "cos", "forward_fill", "change", "cumsum"]
-BINARY = ["add", "subtract", "multiply", "divide", "maximum", "minimum", "fill", "restrict"]
+UNARY += ["previous"]
+BINARY = ["add", "subtract", "multiply", "divide", "maximum", "minimum", "fill", "restrict", "skip"]
 WINDOWS = ["lag", "window_sum", "window_mean", "weighted_sum", "highest", "lowest", "absolute_deviation"]
 DISCRETE = ["floor", "ceil", "sign", "valid", "count", "row"]  # without gradient, as the next two
 COMPARISONS = ["less", "less_equal", "equal"]

@@ -14,8 +14,8 @@ pytestmark = pytest.mark.skipif(
     not hasattr(torch.ops.commodity, "series_step"), reason="the native library is not built"
 )
 UNARY = ("negate", "absolute", "sqrt", "exp", "log", "atan", "sin", "cos", "valid", "forward_fill", "count", "cumsum")
-UNARY += ("change",)
-BINARY = ("add", "subtract", "multiply", "divide", "maximum", "minimum", "less", "fill", "restrict")
+UNARY += ("change", "previous")
+BINARY = ("add", "subtract", "multiply", "divide", "maximum", "minimum", "less", "fill", "restrict", "skip")
 WINDOWS = ("lag", "window_sum", "window_mean", "weighted_sum", "highest", "lowest", "absolute_deviation", "rank")
 LOOP = "feedback 0.5; subtract %{x} %{f}; multiply %{f1} %3; add %{f} %{f2}; lag %{f3} 1; assign %{f} %{f3}"
 
@@ -133,8 +133,8 @@ def test_gradients_equal_those_of_the_reference(seed: int) -> None:
 @pytest.mark.parametrize("shape", [(700, 64), (9000, 1)])
 def test_gradients_over_several_segments(shape: tuple[int, ...]) -> None:
     program = (
-        "panels 1; input 0; highest %1 5; weighted_sum %1 4; window_products %1 %2 7; absolute_deviation %1 6; lag %1 40; "
-        "subtract %3 %4; add %7 %5; multiply %8 %6; window_sum %9 30; cumsum %10; sqrt %11; return float %12"
+        "panels 1; input 0; highest %1 5; weighted_sum %1 4; window_products %1 %2 7; absolute_deviation %1 6; "
+        "lag %1 40; subtract %3 %4; add %7 %5; multiply %8 %6; window_sum %9 30; cumsum %10; sqrt %11; return float %12"
     )
     x = random_panels(shape, 0)[0].requires_grad_()
     y = interpret([x], program)

@@ -1,4 +1,4 @@
-// row, lag, forward_fill, change, true_range, count, cumsum.
+// row, lag, forward_fill, previous, change, true_range, count, skip, cumsum.
 #include "primitives.h"
 #include "scan.h"
 #include "scans.h"
@@ -65,9 +65,11 @@ constexpr Primitive kPrimitives[] = {
      .adjoint = lag_adjoint,
      .adjoint_states = lag_rows},
     scan_primitive<ForwardFill>("forward_fill"),
+    scan_primitive<Previous>("previous"),
     scan_primitive<Change>("change"),
     scan_primitive<TrueRange>("true_range"),
     scan_primitive<CountValues>("count"),
+    scan_primitive<Skip>("skip"),
     scan_primitive<CumulativeSum>("cumsum"),
 };
 

@@ -39,9 +39,11 @@ constexpr int kMaxOperands = 5;
   OPERATION(row, Row, 0, 0)                              \
   OPERATION(lag, Lag, 1, 1)                              \
   OPERATION(forward_fill, ForwardFill, 0, 0)             \
+  OPERATION(previous, Previous, 0, 0)                    \
   OPERATION(change, Change, 0, 0)                        \
   OPERATION(true_range, TrueRange, 0, 0)                 \
   OPERATION(count, CountValues, 0, 0)                    \
+  OPERATION(skip, Skip, 0, 0)                            \
   OPERATION(cumsum, CumulativeSum, 0, 0)                 \
   OPERATION(exponential, Exponential, 0, 0)              \
   OPERATION(recurrence, Recurrence, 0, 0)                \

@@ -103,6 +103,22 @@ struct ForwardFill {
   }
 };
 
+// The last value before this row.
+struct Previous {
+  static constexpr int kOperands = 1, kStates = 1, kTapes = 0, kCarries = 1;
+  static constexpr double kStart = kMissing;
+  template <typename Number>
+  static COMMODITY_INLINE Number step(const Number* x, Number* last, Number*) {
+    const Number before = last[0];
+    last[0] = missing(x[0]) ? before : x[0];
+    return before;
+  }
+  static COMMODITY_INLINE void adjoint(const double* x, double dy, const double*, double* carry, double* dx) {
+    dx[0] = missing(x[0]) ? 0 : carry[0];
+    carry[0] = missing(x[0]) ? carry[0] + dy : dy;
+  }
+};
+
 // Change from the last value before this row.
 struct Change {
   static constexpr int kOperands = 1, kStates = 1, kTapes = 0, kCarries = 1;
@@ -149,6 +165,21 @@ struct CountValues {
   static COMMODITY_INLINE Number step(const Number* x, Number* count, Number*) {
     const Number next = count[0] + 1;
     return count[0] = missing(x[0]) ? count[0] : next;
+  }
+};
+
+// Missing in the first rows that have a value.
+struct Skip {
+  enum { kValue, kRows };
+  static constexpr int kOperands = 2, kStates = 1, kTapes = 0, kCarries = 1;
+  static constexpr double kStart = 0;
+  template <typename Number>
+  static COMMODITY_INLINE Number step(const Number* x, Number* count, Number* tape) {
+    CountValues::step(x, count, tape);
+    return count[0] > x[kRows] ? x[kValue] : Number{} + kMissing;
+  }
+  static COMMODITY_INLINE void adjoint(const double*, double dy, const double*, double*, double* dx) {
+    dx[kValue] = dy, dx[kRows] = 0;
   }
 };
 

@@ -91,7 +91,8 @@ PROGRAMS = (
     # along time
     "panels 1; input 0; forward_fill %1; lag %2 1; subtract %1 %3; cumsum %4; count %4; row %1; multiply %5 %6; "
     "add %8 %7; return float %9",
-    "panels 2; input 0; input 1; lag %2 2; change %1; true_range %1 %3 %2; multiply %4 %5; return float %6",
+    "panels 2; input 0; input 1; lag %2 2; change %1; true_range %1 %3 %2; multiply %4 %5; constant 2.0; skip %6 %7; "
+    "previous %1; add %8 %9; return float %10",
     "panels 2; input 0; input 1; constant 0.3; constant 3.0; constant 4.0; exponential %1 %3 %4 %5 %3; lag %1 1; "
     "recurrence %3 %2 %7; smooth %1 %3 %7; add %6 %8; add %9 %10; return float %11",
     # windows

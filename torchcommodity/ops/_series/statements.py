@@ -103,17 +103,25 @@ def forward_fill(x: Masked) -> Masked:
 subtract = binary(torch.sub)
 
 
+def previous(x: Masked) -> Masked:
+    return lag(forward_fill(x), 1)
+
+
 def change(x: Masked) -> Masked:
-    return subtract(x, lag(forward_fill(x), 1))
+    return subtract(x, previous(x))
 
 
 def true_range(high: Masked, low: Masked, close: Masked) -> Masked:
-    before = lag(forward_fill(close), 1)
+    before = previous(close)
     return subtract(maximum(high, before), minimum(low, before))
 
 
 def count(x: Masked) -> Masked:
     return Masked(x.valid.cumsum(-2).to(x.value), torch.ones_like(x.valid))
+
+
+def skip(x: Masked, rows: Masked) -> Masked:
+    return restrict(x, comparison(torch.gt)(count(x), rows))
 
 
 def cumsum(x: Masked) -> Masked:
@@ -267,9 +275,11 @@ LOOKING_BACK: dict[str, Callable[..., Masked]] = {
     "row": row,
     "lag": lag,
     "forward_fill": forward_fill,
+    "previous": previous,
     "change": change,
     "true_range": true_range,
     "count": count,
+    "skip": skip,
     "cumsum": cumsum,
     "exponential": exponential,
     "recurrence": recurrence,

@@ -7,7 +7,7 @@ an outlier leaves no rounding error once it is out of the window.
 from torch import Tensor
 
 from torchcommodity.ops.series._expression import statement
-from torchcommodity.ops.series._pointwise import sqrt, where
+from torchcommodity.ops.series._pointwise import sqrt
 
 
 def row_number(x: Tensor) -> Tensor:
@@ -30,7 +30,8 @@ def forward_fill(x: Tensor) -> Tensor:
 
 def previous(x: Tensor) -> Tensor:
     """The last value before this row that is not missing."""
-    return lag(forward_fill(x))
+    result: Tensor = statement("previous", x)
+    return result
 
 
 def change(x: Tensor) -> Tensor:
@@ -53,7 +54,8 @@ def cumsum(x: Tensor) -> Tensor:
 
 def skip(x: Tensor, rows: int | Tensor) -> Tensor:
     """x without its first `rows` values."""
-    return where(count(x) > rows, x)
+    result: Tensor = statement("skip", x, rows)
+    return result
 
 
 def total(x: Tensor, window: int) -> Tensor:
