@@ -241,9 +241,9 @@ struct ColumnItem {
   }
 };
 
-// Rows of an item: a value and two counts of each of them fit in the registers.
+// The rows of an item, whose values and two counts of each fit in the registers.
 template <typename scalar_t>
-constexpr int kFewRows = 64 / sizeof(scalar_t);
+constexpr int kItemRows = 64 / sizeof(scalar_t);
 
 template <typename Body>
 void for_each_few_rows(const Tensor& x, const Panels& panels, const Body& body) {
@@ -373,7 +373,7 @@ COMMODITY_SIMD void visit_rows(const Body& body, int64_t panel, int64_t n, int64
 }
 
 template <typename scalar_t>
-constexpr int kFewRows = 8;
+constexpr int kItemRows = 8;
 
 // Calls body.operator()<Number>(panel, n, first) for every Body::kRows-th row of every vector of columns, the last of
 // which may cover columns for a second time, with the same bits. A panel of fewer columns is copied to one of whole

@@ -77,7 +77,7 @@ Tensor rolling_rank(const Tensor& x_, int64_t window, std::optional<int64_t> min
                                      scalar_t(low), scalar_t(high), scalar_t(ascending ? 1 : -1), pct});
   };
   dispatch("rolling_rank", x, [&]<typename scalar_t>() {
-    constexpr int kRows = kFewRows<scalar_t>;
+    constexpr int kRows = kItemRows<scalar_t>;
     rows >= kRows ? run.template operator()<scalar_t, kRows>() : run.template operator()<scalar_t, 1>();
   });
   return y;
