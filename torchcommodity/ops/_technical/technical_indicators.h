@@ -144,17 +144,30 @@ struct WilderStates {
     return price;
   }
 
-  COMMODITY_INLINE Affine<2> operator()(int64_t panel, int64_t t, int64_t n) const {
-    const auto values = column<scalar_t>(panel, n);
+  // The scan.
+  struct Column {
+    int64_t panel, n;
+    double complete_row;
+  };
+  struct Row {
+    scalar_t change;
+    bool is_complete;
+  };
+  COMMODITY_INLINE Column column(int64_t panel, int64_t n) const { return {panel, n, start(panel, n).complete_row}; }
+  COMMODITY_INLINE Row load(const Column& column, int64_t, int64_t t) const {
+    const auto values = this->column<scalar_t>(column.panel, column.n);
     scalar_t change;
     values.read(t, change);
     if (change == change) change -= price_before(values, t);
-    return wilder_map<double>(change, start(panel, n).complete_row < t, 1.0 / settings.rsi);
+    return {change, column.complete_row < t};
   }
-  COMMODITY_INLINE State<2> operator()(int64_t, int64_t) const { return {}; }
-  COMMODITY_INLINE void operator()(int64_t panel, int64_t t, int64_t n, const State<2>& previous,
-                                   const State<2>&) const {
-    if (t % kRows == 0) state(panel, t, n) = previous;
+  COMMODITY_INLINE Affine<2> map(const Column&, const Row& row) const {
+    return wilder_map<double>(row.change, row.is_complete, 1.0 / settings.rsi);
+  }
+  COMMODITY_INLINE State<2> initial(const Column&) const { return {}; }
+  COMMODITY_INLINE void write(const Column& column, int64_t, int64_t t, const Row&, const State<2>& previous,
+                              const State<2>&) const {
+    if (t % kRows == 0) state(column.panel, t, column.n) = previous;
   }
 };
 
@@ -170,7 +183,7 @@ void with_wilder_states(const Tensor& x, const Panels& panels, const IndicatorSe
     const Tensor memory = scratch(x, 2 * panels.batch * groups * panels.assets);
     const WilderStates<scalar_t, kRows, wilder> states{prices, settings, data_ptr<ColumnStart>(starts),
                                                        data_ptr<State<2>>(memory)};
-    if constexpr (wilder) run_recurrence(x, panels.batch, panels.steps, panels.assets, states, states, states);
+    if constexpr (wilder) run_scan(x, panels.batch, panels.steps, panels.assets, states);
     body(states);
   });
 }
