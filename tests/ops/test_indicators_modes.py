@@ -272,3 +272,10 @@ def test_lookback_of_indicators_that_are_no_formulas() -> None:
     assert indicators.lookback("percentile", timeperiod=9, percentile=20.0) == 8
     with pytest.raises(TypeError, match=r"settings of sar must be among .*acceleration.*; got settings=.*period"):
         indicators.lookback("sar", period=3)
+
+
+@pytest.mark.parametrize("timeperiod", [5, 14, 30])
+def test_line_through_a_symmetric_window_is_flat(timeperiod: int) -> None:
+    half = torch.randint(1000, (timeperiod // 2, 200), generator=torch.Generator().manual_seed(0)).double()
+    window = torch.cat([half, torch.full((timeperiod % 2, 200), 7.0, dtype=torch.double), half.flip(0)])
+    assert (indicators.linearreg_slope(window, timeperiod)[-1] == 0).all()

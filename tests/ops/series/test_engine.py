@@ -130,12 +130,20 @@ def test_gradients_equal_those_of_the_reference(seed: int) -> None:
     torch.testing.assert_close(actual, expected.movedim(0, -3), rtol=1e-7, atol=1e-9)
 
 
+WINDOW_PROGRAM = (
+    "panels 1; input 0; highest %1 5; weighted_sum %1 4; window_products %1 %2 7; absolute_deviation %1 6; "
+    "lag %1 40; subtract %3 %4; add %7 %5; multiply %8 %6; window_sum %9 30; cumsum %10; sqrt %11; return float %12"
+)
+RECURRENCE_PROGRAM = (
+    "panels 1; input 0; constant 0.3; constant 3.0; constant 9.0; constant 0.25; exponential %1 %2 %3 %4 %5; lag %6 3; "
+    "lag %1 1; smooth %7 %2 %8; previous %1; skip %9 %3; window_mean %10 7; weighted_sum %11 11; lag %13 8; lag %14 2; "
+    "multiply %12 %15; subtract %16 %6; return float %17"
+)
+
+
+@pytest.mark.parametrize("program", [WINDOW_PROGRAM, RECURRENCE_PROGRAM], ids=["windows", "recurrences"])
 @pytest.mark.parametrize("shape", [(700, 64), (9000, 1)])
-def test_gradients_over_several_segments(shape: tuple[int, ...]) -> None:
-    program = (
-        "panels 1; input 0; highest %1 5; weighted_sum %1 4; window_products %1 %2 7; absolute_deviation %1 6; "
-        "lag %1 40; subtract %3 %4; add %7 %5; multiply %8 %6; window_sum %9 30; cumsum %10; sqrt %11; return float %12"
-    )
+def test_gradients_over_several_segments(shape: tuple[int, ...], program: str) -> None:
     x = random_panels(shape, 0)[0].requires_grad_()
     y = interpret([x], program)
     known = y.isnan().logical_not()

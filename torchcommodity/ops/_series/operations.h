@@ -39,7 +39,7 @@ struct Absolute {
 struct Maximum {
   template <typename Number>
   static COMMODITY_INLINE Number value(const Number& a, const Number& b) {
-    const Number larger = b > a ? b : a;  // one instruction: a if one is missing
+    const Number larger = b > a ? b : a;  // a, if either is missing: one instruction
     return missing(b) ? b : larger;
   }
   static COMMODITY_INLINE double d_a(double a, double b, double) { return a >= b ? 1 : 0; }

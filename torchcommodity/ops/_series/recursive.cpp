@@ -17,8 +17,9 @@ inline bool is_settled(const Forward& tile) {
   return !waiting;
 }
 
-// Most tiles are settled: nothing to count, one weight; the same bits. Row by row, as the columns of a row do not wait
-// for each other; a single column would wait for memory.
+// Most tiles are settled: one weight and nothing to count, as only whether the count has reached seed and min_count
+// matters; the same bits. Row by row, as the columns of a row do not wait for each other; a single column would read
+// back what it has just stored.
 SERIES_KERNEL void exponential(const Forward& tile) {
   if (tile.tape || tile.width == 1 || !is_settled(tile)) return scan<Exponential>(tile);
   const double weight = *tile.x[Exponential::kWeight], *before = tile.state;

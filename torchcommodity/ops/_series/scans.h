@@ -168,7 +168,7 @@ struct CountValues {
   }
 };
 
-// Missing in the first rows that have a value.
+// Missing in the first `rows` rows that have a value.
 struct Skip {
   enum { kValue, kRows };
   static constexpr int kOperands = 2, kStates = 1, kTapes = 0, kCarries = 1;

@@ -52,7 +52,7 @@ struct BlockSums {
         total(state + window * width),
         aged(total + (weighted ? width : 0)) {}
 
-  // In suffix j: the sum of the rows after j, or with the weights that they have in block row j of the next block.
+  // In suffix j: the sum of the rows after j, or their sum with the weights that they have in row j of the next block.
   void turn() {
     for_vectors(width, [&](auto zero, int64_t n) {
       auto sum = zero, weighted_sum = zero, value = zero;

@@ -18,10 +18,10 @@ from torchcommodity.ops.series import (
     is_valid,
     maximum,
     operator,
-    recurrence,
     sign,
     sin,
     skip,
+    smooth,
     where,
 )
 
@@ -184,8 +184,8 @@ def mama(real: Tensor, fastlimit: float = 0.5, slowlimit: float = 0.05) -> MAMA:
     phase = where(equal(cycle.inphase, 0), 0, DEGREES * atan(cycle.quadrature / cycle.inphase))
     slowing = where(is_valid(phase), fill(earlier(phase), 0)) - phase
     weight = where(slowing > 1, maximum(fastlimit / slowing, slowlimit), fastlimit)
-    average = recurrence(1 - weight, weight * real)
-    following = recurrence(1 - weight / 2, weight / 2 * where(is_valid(real), average))
+    average = smooth(real, weight)
+    following = smooth(where(is_valid(real), average), weight / 2)
     is_warm = count(real) > SHORT_WARMUP
     return MAMA(where(is_warm, average), where(is_warm, following))
 

@@ -64,7 +64,6 @@ from torchcommodity.ops.series._pointwise import (
 from torchcommodity.ops.series._recursive import ema, exponential, recur, recurrence, rma, smooth
 from torchcommodity.ops.series._settings import Period, Seed, Smoothing
 from torchcommodity.ops.series._time import (
-    age_weighted_sum,
     change,
     count,
     covariance,
@@ -85,6 +84,7 @@ from torchcommodity.ops.series._time import (
     std,
     total,
     var,
+    weighted_sum,
     wma,
 )
 
@@ -93,7 +93,6 @@ __all__ = [
     "Period",
     "Seed",
     "Smoothing",
-    "age_weighted_sum",
     "atan",
     "ceil",
     "change",
@@ -148,6 +147,7 @@ __all__ = [
     "trima",
     "true_range",
     "var",
+    "weighted_sum",
     "where",
     "wma",
     "zlema",

@@ -71,5 +71,5 @@ def true_range(high: Tensor, low: Tensor, close: Tensor) -> Tensor:
 
 def slope(x: Tensor, window: int) -> Tensor:
     """Change per row of the least-squares line on time, over a window of at least 2 rows."""
-    centered = weighted_sum(x, window) - sma(x, window) * (window * (window + 1) / 2)
+    centered = weighted_sum(x, window) - total(x, window) * ((window + 1) / 2)
     return centered * (12 / (window * (window**2 - 1)))

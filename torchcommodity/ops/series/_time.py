@@ -73,11 +73,6 @@ def weighted_sum(x: Tensor, window: int) -> Tensor:
     return _window("weighted_sum", x, window)
 
 
-def age_weighted_sum(x: Tensor, window: int) -> Tensor:
-    """Sum over the window of each value times its age in rows; the newest value has age 0."""
-    return total(x, window) * window - weighted_sum(x, window)
-
-
 def wma(x: Tensor, window: int) -> Tensor:
     """Weighted moving average: weights `window` for the newest value down to 1 for the oldest."""
     return weighted_sum(x, window) / (window * (window + 1) / 2)
