@@ -61,6 +61,7 @@ struct EwmMean : Arguments<scalar_t> {
     } else if constexpr (phase == 2) {
       weights.advance(shared.weights, place, chain, link, [] { return WeightState{0, 0}; });
     } else if constexpr (phase == 3) {
+      if (place.chunk >= weights.links.chunks) return;  // idle: there are no states for its rows
       const WeightState before = weights.before(shared.weights, place);
       double total = before.total;
 #pragma unroll
@@ -113,7 +114,7 @@ COMMODITY_SIMD void run_block(const scalar_t* x, scalar_t* __restrict y, int64_t
     const int64_t rows = std::min(kRows, steps - t);
     const bool shared = block.next(x, steps - t, shares);
     for (int64_t j = 0; j < rows; ++j, x += block.stride, y += block.stride) {
-      const double *share = shares + j * kStrip, row = double(t + j);
+      const double *share = shares + j * block.width, row = double(t + j);
       if (t + j + kPrefetchRows < steps) prefetch(y + kPrefetchRows * block.stride, block.width);
       for (int64_t n = 0; shared && n < block.width; ++n)
         mean[n] += share[0] * (x[n] - mean[n]), y[n] = static_cast<scalar_t>(mean[n]);

@@ -75,11 +75,11 @@ COMMODITY_SIMD void run_block(const scalar_t* grad, const scalar_t* x, scalar_t*
                               EwmBlock& block, double* __restrict shares, bool* __restrict shared) {
   const int64_t stride = block.stride, width = block.width;
   for (int64_t t = 0; t < steps; t += kRows)
-    shared[t / kRows] = block.next(x + t * stride, steps - t, shares + t * kStrip);
+    shared[t / kRows] = block.next(x + t * stride, steps - t, shares + t * width);
   double later[kStrip] = {};
   for (int64_t t = steps - 1; t >= 0; --t) {
     const scalar_t* g = grad + t * stride;
-    const double* share = shares + t * kStrip;
+    const double* share = shares + t * width;
     scalar_t* output = dx + t * stride;
     if (t >= kPrefetchRows) {
       prefetch(g - kPrefetchRows * stride, width);
@@ -103,7 +103,7 @@ void run_gradients(const Tensor&, const Panels& panels, const Arguments<scalar_t
       panels,
       [&](int64_t panel, int64_t first, int64_t last) {
         const int64_t offset = panel * panels.size() + first;
-        const std::unique_ptr<double[]> shares(new double[panels.steps * kStrip]);
+        const std::unique_ptr<double[]> shares(new double[panels.steps * (last - first)]);
         const std::unique_ptr<bool[]> shared(new bool[panels.steps / kRows + 1]);
         EwmBlock block(in.rule, in.alpha + panel * panels.assets + first, panels.assets, last - first, in.min_periods);
         run_block(in.grad + offset, in.x + offset, in.dx + offset, panels.steps, block, shares.get(), shared.get());

@@ -13,11 +13,11 @@ struct EwmRule {
   bool adjust, ignore_na;
 
   // The share of the next value, zero if it is missing. `total`: the weight of all values so far, zero before the
-  // first.
+  // first. It says where it fuses, as compilers fuse a loop over columns and its last columns differently.
   COMMODITY_INLINE double next_share(double& total, bool valid, double alpha) const {
-    const double decayed = valid || !ignore_na ? total * (1 - alpha) : total;
-    const double added = adjust || total == 0 ? 1 : alpha, sum = decayed + added;
-    total = valid ? (adjust ? sum : 1) : decayed;
+    const double decay = valid || !ignore_na ? 1 - alpha : 1;
+    const double added = adjust || total == 0 ? 1 : alpha, sum = std::fma(total, decay, added);
+    total = valid ? (adjust ? sum : 1) : total * decay;
     return valid ? divide(added, sum) : 0;
   }
 };
@@ -78,15 +78,15 @@ struct EwmBlock {
     std::copy_n(alphas, width, alpha);
   }
 
-  // Computes the shares of the next kRows rows, or of the `remaining` ones: kStrip numbers per row. Returns true if the
-  // first share of each row holds for all columns, none of which is missing. Both cases use the same arithmetic, so
+  // Computes the shares of the next kRows rows, or of the `remaining` ones: `width` numbers per row. Returns true if
+  // the first share of each row holds for all columns, none of which is missing. Both cases use the same arithmetic, so
   // that later or neighboring values do not change a bit.
   template <typename scalar_t>
   inline bool next(const scalar_t* x, int64_t remaining, double* share) {
     const int64_t rows = std::min(kRows, remaining);
     const bool shared = same_weights() && all_finite(x, rows, stride, width, remaining);
     const int64_t columns = shared ? 1 : width;
-    for (int64_t j = 0; j < rows; ++j, x += stride, share += kStrip)
+    for (int64_t j = 0; j < rows; ++j, x += stride, share += width)
       for (int64_t n = 0; n < columns; ++n) {
         const bool valid = x[n] - x[n] == 0;
         share[n] = rule.next_share(total[n], valid, alpha[n]);
