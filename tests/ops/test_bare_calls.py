@@ -54,6 +54,23 @@ def test_linear_bn_relu_without_channels_is_empty() -> None:
     assert commodity.linear_bn_relu(rand(8, 3), rand(0, 3))[0].shape == (8, 0)
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: ops.parabolic_sar(x, x),
+        lambda x: ops.parabolic_sar.start(x, x) and x,
+        lambda x: ops.egarch_variance.start(x, *(rand(2, 0) for _ in range(4))) and x,
+        lambda x: ops.hamilton_filter(x, rand(2, 2, 0), rand(2, 2, 0), rand(2, 2, 2, 0)),
+        lambda x: ops.technical_indicators(x),
+        lambda x: ops.ewm_mean(x, span=3),
+        lambda x: ops.rolling_rank(x, 3),
+    ],
+)
+def test_panels_without_columns_are_empty(call: Callable[[Tensor], Any]) -> None:
+    result = call(rand(2, 5, 0))
+    assert (result if isinstance(result, Tensor) else result[0]).numel() == 0
+
+
 @pytest.mark.parametrize("window", [40, 2**33, 2**62, 2**63 - 1])
 def test_windows_longer_than_the_panel_give_nan_without_memory(window: int) -> None:
     x = rand(30, 70)

@@ -1,4 +1,4 @@
-// For every CUDA kernel: the grid over columns and chunks of time, and scratch memory.
+// For every CUDA kernel: the grid over columns and stretches of time, and scratch memory.
 #pragma once
 #include <launch.h>
 
@@ -46,17 +46,5 @@ template <typename T>
 T* data_ptr(const Tensor& memory) {
   return static_cast<T*>(memory.mutable_data_ptr());
 }
-
-// The chunks of time of a panel (steps, columns).
-struct Chunks {
-  int64_t steps, columns, chunks;
-  Chunks(int64_t steps, int64_t columns) : steps(steps), columns(columns), chunks((steps + kChunk - 1) / kChunk) {}
-  COMMODITY_INLINE int64_t end(int64_t chunk) const {
-    return (chunk + 1) * kChunk < steps ? (chunk + 1) * kChunk : steps;
-  }
-  COMMODITY_INLINE int64_t at(int64_t panel, int64_t chunk, int64_t column) const {
-    return (panel * chunks + chunk) * columns + column;
-  }
-};
 
 }  // namespace commodity

@@ -1,5 +1,5 @@
 // Kernels that walk through time with the state of a column in registers: a body is written over Number, which is
-// double for a single column, as of the threads of a GPU, and a vector of neighboring columns on the CPU.
+// a vector of neighboring columns on the CPU, and a number for a single column, as of the threads of a GPU.
 #pragma once
 #include "kernel.h"
 #include "vector_math.h"

@@ -74,7 +74,8 @@ struct Panels {
 // `max_columns` columns, a thread has its share of a panel in one piece: memory is faster by whole rows.
 template <typename Body>
 void for_each_block(const Panels& panels, const Body& body, int64_t max_columns = kBlock) {
-  const int64_t blocks = std::max<int64_t>(1, (panels.assets + kBlock - 1) / kBlock);
+  if (panels.assets == 0) return;
+  const int64_t blocks = (panels.assets + kBlock - 1) / kBlock;
   // 100 columns are split into 56 and 44, not 64 and 36
   const int64_t average = (panels.assets + blocks - 1) / blocks, block = (average + 7) / 8 * 8;
   const int64_t elements = std::max<int64_t>(1, panels.steps * std::min(block, panels.assets));

@@ -11,6 +11,9 @@
 
 namespace commodity {
 
+// How many rows ahead a CPU prefetches: the hardware does not follow such strides.
+constexpr int64_t kPrefetchColumnRows = 16;
+
 #if defined(COMMODITY_GPU)
 inline namespace on_gpu {
 
@@ -92,8 +95,6 @@ struct TrailingSums {
 }  // namespace on_gpu
 #else
 inline namespace on_cpu {
-
-constexpr int64_t kPrefetchRows = 16;  // how many rows ahead to prefetch: the hardware does not follow such strides
 
 // As many columns of a panel as a vector of `number_t` holds. Values that are not finite read as NaN.
 template <typename scalar_t, typename number_t>

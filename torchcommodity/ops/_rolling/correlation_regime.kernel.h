@@ -1,5 +1,5 @@
 // Shift of a correlation structure against `lag` rows ago, and the regime number, both (..., T). Input: matrices
-// (..., T, N, N), without their diagonal, or pairs (..., T, 1, P) if packed.
+// (..., T, N, N), whose diagonal is ignored, or pairs (..., T, 1, P) if packed.
 #include "kernel.h"
 
 using namespace commodity;

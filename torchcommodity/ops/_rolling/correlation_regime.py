@@ -25,7 +25,8 @@ def _update(past: Past, correlation: Tensor, threshold: float, lag: int, packed:
     axis, before = -2 if packed else -3, past.get("correlation")
     rows = correlation if before is None else torch.cat([before, correlation], axis)
     past.keep("correlation", last_rows(rows, min(lag, rows.shape[axis]), axis).clone())
-    shift = correlation_regime(rows, threshold, lag, packed=packed).shift
+    wide = rows.to(torch.promote_types(rows.dtype, torch.float32))
+    shift = correlation_regime(wide, threshold, lag, packed=packed).shift
     shift = last_rows(shift, correlation.shape[axis], -1)
     number, age = past.get("number"), past.get("age")
     if number is None or age is None:
@@ -34,7 +35,7 @@ def _update(past: Past, correlation: Tensor, threshold: float, lag: int, packed:
     regime, number, age = _number_regimes(shift, threshold, lag, number, age)
     past.keep("number", number)
     past.keep("age", age)
-    return CorrelationRegime(shift, regime)
+    return CorrelationRegime(shift.to(correlation.dtype), regime)
 
 
 @live(_update, time=lambda packed, **_: -2 if packed else -3, outputs=-1)

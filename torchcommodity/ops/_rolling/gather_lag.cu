@@ -30,6 +30,18 @@ struct Gather {
   }
 };
 
+// Stretches of kChunk rows of a panel (steps, columns).
+struct Chunks {
+  int64_t steps, columns, chunks;
+  Chunks(int64_t steps, int64_t columns) : steps(steps), columns(columns), chunks((steps + kChunk - 1) / kChunk) {}
+  COMMODITY_INLINE int64_t end(int64_t chunk) const {
+    return (chunk + 1) * kChunk < steps ? (chunk + 1) * kChunk : steps;
+  }
+  COMMODITY_INLINE int64_t at(int64_t panel, int64_t chunk, int64_t column) const {
+    return (panel * chunks + chunk) * columns + column;
+  }
+};
+
 // The earliest source row of each chunk of rows.
 struct EarliestOfChunk {
   Sources sources;

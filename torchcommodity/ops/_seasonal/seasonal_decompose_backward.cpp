@@ -21,9 +21,9 @@ struct Memory {
   scalar_t* dx;
   Lane *rows, *phases;
 
-  void price(int64_t t, Lane& to) const { prices.read(t, to), prices.prefetch(t + kPrefetchRows); }
+  void price(int64_t t, Lane& to) const { prices.read(t, to), prices.prefetch(t + kPrefetchColumnRows); }
   void gradient(int part, int64_t t, Lane& to) const {
-    gradients[part].read(t, to), gradients[part].prefetch(t - kPrefetchRows);
+    gradients[part].read(t, to), gradients[part].prefetch(t - kPrefetchColumnRows);
   }
   void write(int64_t t, const Lane& value) const { prices.write(t, value, dx); }
   Lane& row(int kind, int64_t t) const { return rows[t * kRowKinds + kind]; }

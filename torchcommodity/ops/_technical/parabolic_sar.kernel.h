@@ -51,7 +51,7 @@ std::tuple<Tensor, Tensor> stops(const Tensor& high_, const Tensor& low_, const 
   Tensor position = new_output(high, high.sizes(), torch::headeronly::ScalarType::Char);
   const int64_t steps = high.size(-2), assets = high.size(-1);
   dispatch("parabolic_sar", high, [&]<typename scalar_t>() {
-    advance_columns(high, count_panels(high), steps, assets,  // a state passes through no rows, too
+    advance_columns(high, count_panels(high), steps, assets,  // also without rows: a state passes through
                     Stops<scalar_t>{high.const_data_ptr<scalar_t>(), low.const_data_ptr<scalar_t>(),
                                     stop.mutable_data_ptr<scalar_t>(), position.mutable_data_ptr<int8_t>(), steps,
                                     assets, settings, before, after});

@@ -22,7 +22,8 @@ struct IndicatorSettings {
 
 // The first price of a column, and the row of the `rsi`-th change, from which on Wilder's averages are defined.
 struct ColumnStart {
-  double price, complete_row;
+  double price;
+  int64_t complete_row;
 };
 template <typename scalar_t>
 COMMODITY_INLINE ColumnStart find_start(const scalar_t* x, int64_t steps, int64_t stride, int64_t rsi) {
@@ -34,7 +35,7 @@ COMMODITY_INLINE ColumnStart find_start(const scalar_t* x, int64_t steps, int64_
     if (prices == 0) first = price;
     if (prices++ == rsi) break;
   }
-  return {first, double(t)};
+  return {first, t};
 }
 
 // Wilder's averages: the mean of the first 1 / weight changes, then a_t = a_{t-1} + (change - a_{t-1}) weight, as an
@@ -46,6 +47,10 @@ COMMODITY_INLINE Affine<2, Average> wilder_map(const Change& change, const Compl
   return {decays ? 1 - weight : Weight(1), {gain * weight, loss * weight}};
 }
 
+// As wide as the numbers, so that a comparison of rows selects among these; a float counts to 2^24 only.
+template <typename number_t>
+using RowNumber = std::conditional_t<sizeof(number_t) == 4, int32_t, int64_t>;
+
 // The average gain and loss of the changes up to each row, or their sums if they are not Wilder's; NaN where there are
 // too few changes. Wilder's averages skip a missing price: the next change is relative to the last price before it.
 template <typename scalar_t, typename number_t, int kRows, bool wilder>
@@ -54,13 +59,14 @@ struct Strength {
   using Price = typename Prices::Vec;
   using Real = Number<number_t>;
   using Average = typename PanelColumns<scalar_t, Real>::Vec;
+  using Rows = typename PanelColumns<scalar_t, RowNumber<Real>>::Vec;
   Prices prices;
-  Average complete_row;
+  Rows complete_row;
   State<2, Average> averages;  // before the next row, as the last price
   Price last;
   TrailingSums<number_t, 2, kRows> sums;
 
-  COMMODITY_INLINE Strength(const Prices& prices, const IndicatorSettings& settings, const Average& complete_row,
+  COMMODITY_INLINE Strength(const Prices& prices, const IndicatorSettings& settings, const Rows& complete_row,
                             const State<2, Average>& averages = {}, const Price& last = Price{} + number_t(NAN))
       : prices(prices), complete_row(complete_row), averages(averages), last(last), sums(settings.rsi) {}
 
@@ -70,7 +76,8 @@ struct Strength {
     if constexpr (wilder) {
       COMMODITY_UNROLL
       for (int k = 0; k < kRows; ++k) {
-        const Real row = Real(t + k), weight = 1 / Real(sums.window);
+        const auto row = static_cast<RowNumber<Real>>(t + k);
+        const Real weight = 1 / Real(sums.window);
         const Price change = price[k] - last;
         averages = wilder_map<Average>(change, complete_row < row, weight).apply(averages);
         last = price[k] == price[k] ? price[k] : last;
@@ -146,8 +153,7 @@ struct WilderStates {
 
   // The scan.
   struct Column {
-    int64_t panel, n;
-    double complete_row;
+    int64_t panel, n, complete_row;
   };
   struct Row {
     scalar_t change;
@@ -191,13 +197,14 @@ void with_wilder_states(const Tensor& x, const Panels& panels, const IndicatorSe
 // Of the columns of a vector, of which the panel has `width`.
 template <typename number_t>
 struct ColumnStarts {
-  Vec<number_t> price = Vec<number_t>{} + number_t(NAN), complete_row = price;
+  Vec<number_t> price = Vec<number_t>{} + number_t(NAN);
+  Vec<RowNumber<number_t>> complete_row = {};
 
   template <typename scalar_t>
   ColumnStarts(const PanelColumns<scalar_t, number_t>& prices, int64_t width, int64_t rsi) {
     for (int64_t n = 0; n < width; ++n) {
       const ColumnStart start = find_start(prices.x + n, prices.steps, prices.stride, rsi);
-      price[n] = number_t(start.price), complete_row[n] = number_t(start.complete_row);
+      price[n] = number_t(start.price), complete_row[n] = static_cast<RowNumber<number_t>>(start.complete_row);
     }
   }
 };

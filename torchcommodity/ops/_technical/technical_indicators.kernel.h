@@ -29,7 +29,7 @@ struct Indicators {
     Price price[kRows];
     COMMODITY_UNROLL
     for (int k = 0; k < kRows; ++k) prices.read(t + k, price[k]);
-    prices.prefetch(t + kPrefetchRows);
+    prices.prefetch(t + kPrefetchColumnRows);
     average(short_sums, t, price[0], 0, rows);
     average(long_sums, t, price[0], 1, rows);
     strength.advance(t, price, [&](int k, const Price&, const Average& gain, const Average& loss) {

@@ -1,7 +1,7 @@
-// Gradient of technical_indicators with respect to the prices, in float64.
+// Gradient of technical_indicators with respect to the prices, summed in float64.
 //
 // A pass over time recomputes the windows and stores for each row the terms of its gradient. A pass in reverse time
-// sums, for each price, the terms of all windows that contain it. On a GPU, a pass is a launch.
+// sums, for each price, the terms of all windows that contain it.
 //
 // averages: dx_s = sum of g_t / W    half-width: dx_s = sum of 2 g_t (x_s - mean_t) / (W sd_t)
 // RSI: dG = 100 g L / (G + L)^2, dL = -100 g G / (G + L)^2; then through the averages to the changes, and from each
@@ -12,8 +12,8 @@ using namespace commodity;
 
 namespace {
 
-// The terms of a row: those of the band; of the averages; of the average gain and loss; and the change of the price, of
-// which the reverse pass makes its gradient.
+// The terms of a row: the weight of the band, and its mean relative to the price; those of the averages; of the average
+// gain and loss; and the change of the price, of which the reverse pass makes its gradient.
 enum Term { kBand, kBandMean, kShort, kLong, kGain, kLoss, kChange, kTerms };
 
 // On the CPU those of a row side by side, in float64; on a GPU a plane for each, in the dtype of the prices.
@@ -51,7 +51,8 @@ struct Gradient {
   IndicatorSettings settings;
   Prices prices;
   RowTerms<Value> terms;
-  Lane base, complete_row;  // the first price, which the sums are relative to
+  Lane base;  // the first price, which the sums are relative to
+  typename PanelColumns<scalar_t, int64_t>::Vec complete_row;
 
   COMMODITY_INLINE Gradient reversed() const {
     return {settings, prices.reversed(), terms.reversed(), base, complete_row};
@@ -73,7 +74,7 @@ struct Gradient {
     }
     for (int64_t t = first; t < last; t += kRows) {
       Lane price[kRows], g[kRows][4];
-      prices.prefetch(t + kPrefetchRows), grad.prefetch(t + kPrefetchRows);
+      prices.prefetch(t + kPrefetchColumnRows), grad.prefetch(t + kPrefetchColumnRows);
       COMMODITY_UNROLL
       for (int k = 0; k < kRows; ++k) {
         grad.read(t + k, g[k]);
@@ -95,7 +96,7 @@ struct Gradient {
         Prices::root(root);
         const Lane weight = varies ? 2 * g[k][3] / (rows * root) : 0.0;
         terms.set(kBand, t + k, weight);
-        terms.set(kBandMean, t + k, varies ? weight * (anchor - base + mean) : 0.0);
+        terms.set(kBandMean, t + k, varies ? anchor - price[k] + mean : 0.0);
       });
       strength.advance(t, price, [&](int k, const Lane& change, const Lane& gain, const Lane& loss) {
         const Lane total = gain + loss;
@@ -112,7 +113,7 @@ struct Gradient {
   COMMODITY_INLINE Affine<2, Lane> map_adjoint(int64_t r, const Lane& later_price) const {
     Lane gain, loss;
     terms.get(kGain, r, gain), terms.get(kLoss, r, loss);
-    const auto decays = (later_price == later_price) & (complete_row < double(prices.steps - r));
+    const auto decays = (later_price == later_price) & (complete_row < prices.steps - r);
     return {decays ? 1 - 1 / double(settings.rsi) : 1.0, {gain, loss}};
   }
   COMMODITY_INLINE void set_change_gradient(int64_t r, const Lane& gain, const Lane& loss) const {
@@ -152,7 +153,12 @@ struct PriceGradients {
   COMMODITY_INLINE void advance(int64_t r, const Lane (&price)[kRows], Lane (&dx)[kRows]) {
     short_sums.advance(r, in.template terms_of<1>(kShort), [&](int k, const Lane(&sum)[1]) { dx[k] = sum[0]; });
     long_sums.advance(r, in.template terms_of<1>(kLong), [&](int k, const Lane(&sum)[1]) { dx[k] += sum[0]; });
-    band.advance(r, in.template terms_of<2>(kBand), [&](int k, const Lane(&sum)[2]) {
+    const auto band_terms = [&](int64_t row, Lane(&to)[2]) {
+      Lane price_of_row;
+      in.prices.read(row, price_of_row), in.terms.get(kBand, row, to[0]), in.terms.get(kBandMean, row, to[1]);
+      to[1] = price_of_row == price_of_row ? to[0] * (price_of_row - in.base + to[1]) : 0.0;
+    };
+    band.advance(r, band_terms, [&](int k, const Lane(&sum)[2]) {
       Lane d;
       in.terms.get(kChange, r + k, d);
       const Lane windows = dx[k] + (price[k] - in.base) * sum[0] - sum[1];
@@ -287,7 +293,7 @@ void run(const Tensor& x_, const Tensor& grad_, const Panels& panels, const Indi
 }
 #endif
 
-// So that four values are one load.
+// So that a GPU reads four values at once.
 Tensor aligned(const Tensor& x) { return reinterpret_cast<uintptr_t>(x.data_ptr()) % 16 ? torch::stable::clone(x) : x; }
 
 Tensor technical_indicators_backward(const Tensor& prices_, const Tensor& grad_, int64_t short_window,
