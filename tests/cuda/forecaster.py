@@ -69,7 +69,7 @@ def predict(model: str) -> str:
 def simulate() -> None:
     forecaster = fitted("har-garch", epochs=0)
     actual, expected = (f.simulate(prices(), 5).prices.plain() for f in (forecaster.to(NAME), forecaster))
-    assert torch.equal(actual, expected), "paths computed on the CPU differ"
+    torch.testing.assert_close(actual, expected, rtol=1e-9, atol=0)  # the forecasts differ by rounding
 
 
 def live() -> None:
