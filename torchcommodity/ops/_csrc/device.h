@@ -36,6 +36,15 @@ void launch_grid(const Tensor& like, const Grid& grid, const Body& body) {
   launch(like, grid.items(), GridItem<Body>{grid, body});
 }
 
+inline namespace on_gpu {
+
+template <typename scalar_t>
+COMMODITY_INLINE bool is_finite(scalar_t x) {
+  return std::abs(x) < INFINITY;
+}
+
+}  // namespace on_gpu
+
 // Temporary memory on the device of a tensor. It may be freed before the kernels that use it have run, since the
 // allocator reuses it in stream order.
 inline Tensor scratch(const Tensor& like, int64_t doubles) {

@@ -33,11 +33,6 @@ COMMODITY_INLINE double root_of(double x) { return std::sqrt(x); }
 template <typename Number>
 using RowOf = int;
 
-template <typename scalar_t>
-COMMODITY_INLINE bool is_finite(scalar_t x) {
-  return std::abs(x) < INFINITY;
-}
-
 }  // namespace on_gpu
 #else
 inline namespace on_cpu {

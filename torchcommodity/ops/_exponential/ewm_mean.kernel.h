@@ -39,7 +39,7 @@ struct EwmMean : Arguments<scalar_t> {
   Means means;
 
   COMMODITY_INLINE static Affine<> mean_map(scalar_t x, double share) {
-    return {1 - share, {is_valid(x) ? share * x : 0}};
+    return {1 - share, {is_finite(x) ? share * x : 0}};
   }
 
   template <int phase>
@@ -52,9 +52,10 @@ struct EwmMean : Arguments<scalar_t> {
 #pragma unroll
       for (int i = 0; i < kScanRows; ++i)
         thread.x[i] = read(this->x + place.begin + ScanLinks::row(place, i) * weights.links.columns);
-      WeightMap map = WeightMap::of_row(rule, is_valid(thread.x[0]), thread.alpha);
+      WeightMap map = WeightMap::of_row(rule, is_finite(thread.x[0]), thread.alpha);
 #pragma unroll
-      for (int i = 1; i < kScanRows; ++i) map = WeightMap::of_row(rule, is_valid(thread.x[i]), thread.alpha).after(map);
+      for (int i = 1; i < kScanRows; ++i)
+        map = WeightMap::of_row(rule, is_finite(thread.x[i]), thread.alpha).after(map);
       weights.put(shared.weights, place, map);
     } else if constexpr (phase == 1) {
       weights.compose_groups(shared.weights, place);
@@ -69,7 +70,7 @@ struct EwmMean : Arguments<scalar_t> {
       thread.count = before.count;
 #pragma unroll
       for (int i = 0; i < kScanRows; ++i)
-        thread.shares[i] = rule.next_share(total, is_valid(thread.x[i]), thread.alpha);
+        thread.shares[i] = rule.next_share(total, is_finite(thread.x[i]), thread.alpha);
       Affine<> map = mean_map(thread.x[0], thread.shares[0]);
 #pragma unroll
       for (int i = 1; i < kScanRows; ++i) map = mean_map(thread.x[i], thread.shares[i]).after(map);
@@ -84,7 +85,7 @@ struct EwmMean : Arguments<scalar_t> {
       for (int i = 0; i < kScanRows; ++i) {
         forget(thread.x[i]), forget(thread.shares[i]);
         mean = mean_map(thread.x[i], thread.shares[i]).apply(mean);
-        thread.count += is_valid(thread.x[i]) ? 1 : 0;
+        thread.count += is_finite(thread.x[i]) ? 1 : 0;
         if (i < place.rows)
           this->y[place.begin + i * means.links.columns] =
               static_cast<scalar_t>(thread.count >= this->min_periods ? mean.y[0] : NAN);

@@ -26,13 +26,13 @@ struct EwmShares : Arguments<scalar_t> {
   COMMODITY_INLINE double column(int64_t panel, int64_t n) const { return read(this->alpha + panel * assets + n); }
   COMMODITY_INLINE scalar_t load(double, int64_t i, int64_t) const { return read(this->x + i); }
   COMMODITY_INLINE WeightMap map(double alpha, scalar_t value) const {
-    return WeightMap::of_row(this->rule, is_valid(value), alpha);
+    return WeightMap::of_row(this->rule, is_finite(value), alpha);
   }
   COMMODITY_INLINE WeightState initial(double) const { return {0, 0}; }
   COMMODITY_INLINE void write(double alpha, int64_t i, int64_t, scalar_t value, const WeightState& previous,
                               const WeightState& state) const {
     double total = previous.total;
-    const double share = this->rule.next_share(total, is_valid(value), alpha);
+    const double share = this->rule.next_share(total, is_finite(value), alpha);
     shares[i] = state.count >= this->min_periods ? share : -share;
   }
 };

@@ -27,11 +27,6 @@ struct EwmRule {
 #if defined(COMMODITY_GPU)
 inline namespace on_gpu {
 
-template <typename scalar_t>
-COMMODITY_INLINE bool is_valid(scalar_t x) {
-  return std::abs(x) < INFINITY;
-}
-
 // The total weight and the number of the values so far.
 struct WeightState {
   double total, count;
