@@ -1,6 +1,7 @@
 """Every native operator once, forward and backward, on small inputs: what compute-sanitizer watches.
 
-Sizes are odd, so that the last warps and chunks are incomplete. `once.py NAME ...` runs some.
+Sizes are odd, so that the last warps and chunks are incomplete; long panels take several blocks of a scan, where some
+threads are idle. `once.py NAME ...` runs some.
 """
 
 import sys
@@ -20,6 +21,7 @@ def main() -> None:
                 small = on_gpu(resized(case, 2, 67, 35, dtype))
                 small.call()
                 gradients(small)
+            on_gpu(resized(case, 1, 1603, 10, torch.float32)).call()
         synchronize()
         print(f"ran {op.name}", flush=True)
 

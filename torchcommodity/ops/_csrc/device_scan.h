@@ -14,8 +14,8 @@
 
 namespace commodity {
 
-// Where a thread works: `rows` rows of a column from row `first` on, none if it is idle. Value i of (batch, steps,
-// columns) is at begin + i * columns.
+// Where a thread works: `rows` rows of a column from row `first` on, of which value i is at begin + i * columns of
+// (batch, steps, columns). An idle thread has no rows and reads row `first`, which is one of the panel.
 struct ScanPlace {
   int64_t panel, column, first, begin;
   int rows, lane, chunk;
@@ -38,13 +38,14 @@ struct ScanLinks {
   COMMODITY_INLINE ScanPlace place(int chain, int link, int thread) const {
     const int lane = thread % tile, chunk = thread / tile;
     const int64_t panel = chain / tiles, wanted = chain % tiles * tile + lane;
-    const int64_t column = wanted < columns ? wanted : columns - 1, last = steps - 1;
-    const int64_t first = (int64_t(link) * chunks + chunk) * kScanRows, rows = steps - first;
+    const int64_t column = wanted < columns ? wanted : columns - 1;
+    const int64_t start = (int64_t(link) * chunks + chunk) * kScanRows, rows = steps - start;
+    const int64_t first = start < steps ? start : steps - 1;
     const bool idle = chunk >= chunks || wanted >= columns || rows < 0;
     return {panel,
             column,
             first,
-            (panel * steps + (first < last ? first : last)) * columns + column,
+            (panel * steps + first) * columns + column,
             idle               ? 0
             : rows < kScanRows ? static_cast<int>(rows)
                                : kScanRows,
@@ -168,11 +169,10 @@ struct ScanBlock {
     if constexpr (phase == 0) {
       place = scan.links.place(chain, link, number);
       thread.column = body.column(place.panel, place.column);
-      const int64_t first = place.rows ? place.first : scan.links.steps - 1;
 #pragma unroll
       for (int i = 0; i < kScanRows; ++i) {
         const int row = ScanLinks::row(place, i);
-        thread.rows[i] = body.load(column, place.begin + row * scan.links.columns, first + row);
+        thread.rows[i] = body.load(column, place.begin + row * scan.links.columns, place.first + row);
       }
       Map map = body.map(column, thread.rows[0]);
 #pragma unroll
