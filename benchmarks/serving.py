@@ -60,7 +60,7 @@ def main() -> None:
         write_table(arguments)
         return
     with tempfile.TemporaryDirectory() as folder:
-        panel = data.embedded()[arguments.symbols.split(",")]
+        panel = data.embedded(arguments.symbols.split(","))
         forecaster = forecast.fit(panel.between("2006-01-01", "2017-12-31"))
         artifact = export.export(forecaster, Path(folder) / "artifact.pt2")
         body = request_body(panel, arguments.rows)
