@@ -30,6 +30,18 @@ def test_price_forms_leave_one_negative_price_in_logs() -> None:
     assert price_forms(data.embedded(["BRENT"]))[0].reason == ""
 
 
+def test_price_forms_leave_a_number_for_missing_prices_in_logs() -> None:
+    brent = data.embedded(["BRENT"]).between("2019-01-01", "2019-12-31")
+    values = brent.values.plain().clone()
+    values[[3, 9]] = -999.0
+    missing = replace(brent, values=values)
+    (form,) = price_forms(missing)
+    assert str(form) == "BRENT log: 2 prices of -999: left out of returns"
+    kinds = [finding.kind for finding in data.inspect(missing)]
+    assert kinds.count("nonpositive") == 2
+    assert "signed prices" not in kinds
+
+
 def test_price_forms_leave_zeros_in_logs() -> None:
     brent = data.embedded(["BRENT"]).between("2019-01-01", "2019-12-31")
     values = brent.values.plain().clone()

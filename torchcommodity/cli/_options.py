@@ -139,7 +139,7 @@ Signed = Annotated[
     typer.Option(
         "--signed",
         metavar="A,B",
-        help="Symbols whose prices may be zero or negative [default: those with two negative prices]",
+        help="Symbols whose prices may be zero or negative [default: those with two different negative prices]",
         show_default=False,
     ),
 ]

@@ -51,8 +51,8 @@ if TYPE_CHECKING:
     from torchcommodity.data._core.panel_fields import range_share as range_share
     from torchcommodity.data._core.panel_fields import usable_ranges as usable_ranges
     from torchcommodity.data._core.prices import MIN_CHANGES as MIN_CHANGES
-    from torchcommodity.data._core.prices import MIN_NEGATIVE as MIN_NEGATIVE
     from torchcommodity.data._core.prices import expected_range as expected_range
+    from torchcommodity.data._core.prices import may_be_negative as may_be_negative
     from torchcommodity.data._core.prices import overflows as overflows
     from torchcommodity.data._core.provenance import NOT_STATED as NOT_STATED
     from torchcommodity.data._core.provenance import SYNTHETIC as SYNTHETIC
@@ -176,7 +176,7 @@ _MODULES = {
     "_core.horizons": ["Horizon", "horizon_code", "horizon_index", "horizon_name", "horizon_rows"],
     "_core.panel": ["Panel"],
     "_core.panel_fields": ["MIN_RANGE_SHARE", "bar_columns", "range_findings", "range_share", "usable_ranges"],
-    "_core.prices": ["MIN_CHANGES", "MIN_NEGATIVE", "expected_range", "overflows"],
+    "_core.prices": ["MIN_CHANGES", "expected_range", "may_be_negative", "overflows"],
     "_core.provenance": [
         "NOT_STATED",
         "Provenance",

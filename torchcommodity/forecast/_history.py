@@ -12,7 +12,6 @@ from torch import Tensor
 from torch_opkit import MetadataTensor
 from torch_opkit.arguments import current_operation, operation
 from torchcommodity.data import (
-    MIN_NEGATIVE,
     NOT_STATED,
     TREATMENTS,
     Finding,
@@ -24,6 +23,7 @@ from torchcommodity.data import (
     calendar_conflict,
     check_frequency,
     check_not_future,
+    may_be_negative,
     row_calendar,
     signed_findings,
     summarize_names,
@@ -190,12 +190,12 @@ def signed_price_findings(
             ],
         )
     ]
-    kind, negative = "negative prices", prices < 0
-    for n in (negative.sum(0) >= MIN_NEGATIVE).nonzero()[:, 0].tolist():
-        if math.isnan(scales[n]):
-            symbol, rows = symbols[n], negative[:, n].nonzero()[:, 0].tolist()
+    kind = "negative prices"
+    for n, (symbol, own) in enumerate(zip(symbols, prices.numpy().T)):
+        if math.isnan(scales[n]) and may_be_negative(own):
+            rows = np.flatnonzero(own < 0)
             changed = [f for f in changed if (f.kind, f.symbol) != ("nonpositive", symbol)]
-            value = f"{prices[rows[-1], n]:g}, and {len(rows) - 1:,} before; the fit took logs"
+            value = f"{own[rows[-1]]:g}, and {len(rows) - 1:,} before; the fit took logs"
             changed.append(Finding(kind, symbol, str(dates[rows[-1]]), 0, value, TREATMENTS[kind], len(rows)))
     if scale is None:
         return changed

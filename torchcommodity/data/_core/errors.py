@@ -59,7 +59,7 @@ class Finding:
     | unknown expiry | prices by contract: neither a stated last day nor a rule |
     | price after expiry | prices by contract: a price after the last day |
     | late contract | prices by contract: one that begins while a later one is held |
-    | negative prices | two or more prices below zero of a symbol that was fitted in logs |
+    | negative prices | two or more different prices below zero of a symbol that was fitted in logs |
     | capped changes | spread: more than 5 % of the last 63 changes are beyond the cap of a forecast |
     | curve ended | the futures curve ends more than 10 days before the prices |
     | legs roll apart | spread: futures that roll on different days |

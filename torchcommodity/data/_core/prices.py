@@ -15,12 +15,16 @@ MIN_CHANGES = 10  # of the prices of a symbol; with fewer, nothing tells how far
 
 
 def may_be_negative(prices: Array) -> bool:
-    """Whether prices `(T,)` are those of a spread: at least two of them are below zero; WTI has one, of April 2020.
+    """Whether prices `(T,)` are those of a spread: at least two are below zero.
 
-    >>> may_be_negative(np.array([18.31, -36.98, 8.91])), may_be_negative(np.array([-0.2, 0.1, -0.3]))
-    (False, True)
+    WTI has one, of April 2020. One number, such as -999, again and again among positive prices stands for missing ones.
+
+    >>> prices = ([18.31, -36.98, 8.91], [70.1, -999, -999, 71.2], [-0.2, 0.1, -0.3])
+    >>> [may_be_negative(np.array(p)) for p in prices]
+    [False, False, True]
     """
-    return int(np.count_nonzero(prices < 0)) >= MIN_NEGATIVE
+    below = prices[prices < 0]
+    return len(below) >= MIN_NEGATIVE and bool((below != below[0]).any() or not (prices > 0).any())
 
 
 def overflows(prices: Any) -> Any:

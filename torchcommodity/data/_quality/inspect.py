@@ -125,7 +125,7 @@ def inspect(panel: Panel, lines: Array | None = None) -> tuple[Finding, ...]:
     | future | a row after `latest_date`: after tomorrow, or the end of the week or month |
     | empty row | a row without any price |
     | nonpositive | a price <= 0 of a symbol whose prices are positive otherwise |
-    | signed prices | two or more negative prices, as of a spread: see `price_forms` |
+    | signed prices | two or more different negative prices, as of a spread: see `price_forms` |
     | extreme price | a magnitude from 1e9, or up to 1e-9 |
     | gap | more than 10 business days, and more than 3 median steps of the series, between two prices |
     | stale | 10 or more equal prices in a row; 8 weekly or 6 monthly ones |

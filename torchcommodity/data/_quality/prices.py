@@ -60,8 +60,8 @@ class PriceForm:
 def price_forms(panel: Panel, signed: Iterable[str] = ()) -> tuple[PriceForm, ...]:
     """Decide for each symbol whether it is forecast in logs or in asinh(P / S).
 
-    A symbol with at least two negative prices, or one of `signed`, is "asinh". All others are "log": a single negative
-    price, and prices of zero, which are mostly placeholders, are left out of returns.
+    A symbol with at least two different negative prices, or one of `signed`, is "asinh". All others are "log": a single
+    negative price, one number in the place of missing prices, such as -999, and prices of zero are left out of returns.
 
     Args:
         panel: the prices of a fit.
@@ -93,7 +93,9 @@ def _price_form(symbol: str, prices: np.ndarray, dates: np.ndarray, is_signed: b
         verb = "is" if negative.size == 1 else "are"
         words = f"{negative.size:,} of {np.count_nonzero(~np.isnan(prices)):,} prices {verb} below zero"
         return PriceForm(symbol, "asinh", f"signed; {words}" if is_signed else words)
-    reasons = [f"one price below zero, {prices[n]:g} on {dates[n]}" for n in negative]
+    reasons = [f"one price below zero, {prices[n]:g} on {dates[n]}" for n in negative[:1]]
+    if negative.size > 1:
+        reasons = [f"{negative.size:,} prices of {prices[negative[0]]:g}"]
     if zeros := int(np.count_nonzero(prices == 0)):
         reasons.append(f"{zeros:,} price{'s' * (zeros > 1)} of zero")
     return PriceForm(symbol, "log", f"{' and '.join(reasons)}: left out of returns" if reasons else "")
