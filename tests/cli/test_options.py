@@ -1,6 +1,7 @@
 """The shared options: one meaning in all commands, and checks of names before any work."""
 
 import inspect
+import os
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -40,6 +41,12 @@ def test_options_of_a_source_are_all_the_keywords_that_say_how_it_is_read() -> N
 @pytest.mark.parametrize("source", ["embedded", "auto", "store:x", "fred:DCOILWTICO", "eia:PET.RWTC.D", __file__])
 def test_check_source_accepts(source: str) -> None:
     assert _prices.check_source(source) == source
+
+
+def test_check_source_says_that_a_pipe_is_none(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "prices.csv")
+    with pytest.raises(typer.BadParameter, match="', which is a pipe or device"):
+        _prices.check_source(str(tmp_path / "prices.csv"))
 
 
 def test_check_source_accepts_tables_of_panels(tmp_path: Path) -> None:

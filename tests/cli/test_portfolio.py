@@ -53,7 +53,7 @@ def test_portfolio_writes_its_files_and_prints_a_table_per_cost(run: Run, histor
 
 
 def test_portfolio_rejects_invalid_costs_and_contracts(run: Run, error: Error, prices: Path, tmp_path: Path) -> None:
-    for costs in ("two", "-1", "2,2", ""):
+    for costs in ("two", "-1", "2,2", "inf", "nan", ""):
         result = run("portfolio", "--data", prices, "--cost-bps", costs, "--out", tmp_path / "out")
         assert result.exit_code == 2
         assert "--cost-bps: expected distinct numbers >= 0" in error(result)

@@ -59,6 +59,8 @@ def test_encoding_that_is_not_known_or_not_that_of_the_text_is_refused(tmp_path)
     path.write_bytes((HEADS["gbk"] + ROWS).encode("gbk"))
     with pytest.raises(data.DataError, match=r"^encoding: expected an encoding that Python knows, .*; got 'gb19'$"):
         data.read(path, encoding="gb19")
+    with pytest.raises(data.DataError, match=r"^encoding: expected an encoding that Python knows, .*; got 'rot13'$"):
+        data.read(path, encoding="rot13")
     with pytest.raises(data.DataError, match=r"line 1: expected text in ascii, as encoding= says; got byte 0xc8"):
         data.read(path, encoding="ascii")
 

@@ -48,6 +48,7 @@ def test_horizon_rows_reads_every_code(calendar: RowCalendar) -> None:
         (DAYS, ["1min"], "expected numbers of rows, or texts such as '2w', '6m' and '1y'; got '1min'"),
         (DAYS, ["-5"], "expected numbers of rows, or texts"),
         (DAYS, [0], "must be at least 1 row; got 0"),
+        (DAYS, ["99999999999999999999y"], "must be at most 100,000 rows; got '9{20}y'"),
         (DAYS, [], "expected at least one; got none"),
     ],
 )

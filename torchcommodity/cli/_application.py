@@ -78,6 +78,11 @@ class Application(TyperGroup):
             message = str(error)  # names the extra where the module that needs it says so
             _print_error(message if "pip install" in message else f"{message}; pip install 'torchcommodity[forecast]'")
             raise typer.Exit(2) from None
+        except (MemoryError, RuntimeError) as error:
+            if isinstance(error, RuntimeError) and "can't allocate memory" not in str(error):  # torch's MemoryError
+                raise
+            _print_error("not enough memory; nothing was written")
+            raise typer.Exit(2) from None
         except KeyboardInterrupt as interrupt:
             _print_error(str(interrupt) or "interrupted; nothing was written")
             raise typer.Exit(130) from None

@@ -138,7 +138,7 @@ def add(
     screen, target = output.console(quiet), Store(store)
     names = None if symbols is None else parse_names(symbols)
     panel = read(source, names, publisher=publisher or NOT_STATED, store=target, **source_options.arguments())
-    name = name or (Path(source).name.split(".")[0] if Path(source).is_file() else source)
+    name = name if name is not None else (Path(source).name.split(".")[0] if Path(source).is_file() else source)
     vintage = target.add(panel, name)
     output.print_reading(screen, panel)
     output.print_line(screen, f"Stored {panel!r} as {name} in {target.path}: {_describe(vintage)}")
@@ -182,7 +182,7 @@ def show(
     first = panel.select(panel.symbols[:MAX_COLUMNS])
     prices = [
         (str(date), *("" if price != price else format_price(price) for price in row))
-        for date, row in zip(first.dates[-last:], first.values.plain()[-last:].tolist())
+        for date, row in zip(first.dates[-last:], first.values.plain().tolist()[-last:])
     ]
     screen.print(output.table("Last prices", ("date", *first.symbols), prices))
     if more := len(panel.symbols) - len(first.symbols):

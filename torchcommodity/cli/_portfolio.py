@@ -1,5 +1,6 @@
 """`torchcommodity portfolio`: walk-forward test, after costs, of a portfolio trained on its Sharpe ratio."""
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,14 +28,14 @@ def parse_costs(text: str) -> list[float]:
         costs = [float(part) / 1e4 for part in text.split(",")]
     except ValueError:
         costs = []
-    if not costs or min(costs) < 0 or len(set(costs)) < len(costs):
+    if not costs or not all(0 <= cost < math.inf for cost in costs) or len(set(costs)) < len(costs):
         raise ValueError(f"--cost-bps: expected distinct numbers >= 0, separated by commas; got {text!r}")
     return costs
 
 
 def check_volatility(volatility: float) -> float:
-    """Reject a volatility target that is not positive."""
-    if not volatility > 0:
+    """Reject a volatility target that is not positive and finite."""
+    if not 0 < volatility < math.inf:
         raise typer.BadParameter(f"expected a number > 0; got {volatility:g}")
     return volatility
 

@@ -36,7 +36,9 @@ def check_source(source: str | None) -> str | None:
     path = table.file if table else source
     if os.path.isdir(path) or glob.has_magic(path) or (os.path.isfile(path) and os.path.getsize(path)):
         return source
-    problem = "is empty" if os.path.isfile(path) else "does not exist"
+    problem = "does not exist"
+    if os.path.exists(path):
+        problem = "is empty" if os.path.isfile(path) else "is a pipe or device"
     raise typer.BadParameter(f"expected {SOURCES}; got {source!r}, which {problem}")
 
 

@@ -1,13 +1,17 @@
 """Limits and routes reject invalid values."""
 
+import math
+
 import pytest
 
 from torchcommodity.serve.http import Limits, Routes
 
 
-def test_limits_must_be_positive() -> None:
-    with pytest.raises(ValueError, match="Limits: max_bytes must be positive; got 0"):
+def test_limits_must_be_positive_and_finite() -> None:
+    with pytest.raises(ValueError, match="Limits: max_bytes must be positive and finite; got 0"):
         Limits(max_bytes=0)
+    with pytest.raises(ValueError, match="Limits: timeout must be positive and finite; got inf"):
+        Limits(timeout=math.inf)
 
 
 def test_routes_are_two_different_paths() -> None:

@@ -66,6 +66,7 @@ INVALID: list[tuple[bytes, int, str]] = [
     (request(symbols=[]), 422, "symbols: unknown field; expected only instances, parameters"),
     (instance(horizon=5), 422, "instances[1].horizon: unknown field; expected only prices, dates"),
     (cell('"x"'), 422, 'instances[0].prices[1][0]: expected a number or null; got "x"'),
+    (request(parameters={"levels": ["0.5"]}), 422, 'parameters.levels[0]: expected a number; got "0.5"'),
     (cell("true"), 422, "instances[0].prices[1][0]: expected a number or null; got true"),
     (cell("NaN"), 422, "instances[0].prices[1][0]: expected a finite number or null; got NaN"),
     (cell("1e400"), 422, "instances[0].prices[1][0]: expected a finite number or null; got Infinity"),

@@ -21,6 +21,7 @@ WEEKLY = {"week": Fraction(1), "month": Fraction(52, 12), "year": Fraction(52)}
 MONTHLY = {"month": Fraction(1), "year": Fraction(12)}
 """Rows of each unit, by what a row is."""
 
+MAX_HORIZON = 100_000
 TEXT = re.compile(r"(\d+)\s*([a-z]*)", re.IGNORECASE)
 
 
@@ -43,7 +44,7 @@ def horizon_rows(horizons: Horizon | Iterable[Horizon], calendar: RowCalendar) -
 
     Raises:
         TypeError: a horizon is neither an int nor a text.
-        ValueError: no horizon, one below 1, an unknown unit, or one shorter than a row.
+        ValueError: no horizon, one below 1 or above 100,000, an unknown unit, or one shorter than a row.
 
     >>> horizon_rows(["2w", "1M", 10], RowCalendar("daily")), horizon_rows("1y", RowCalendar("monthly"))
     ((10, 21), (12,))
@@ -136,6 +137,8 @@ def _rows(horizon: Horizon, calendar: RowCalendar) -> int:
         rows = operator.index(horizon)
     if rows < 1:
         raise ValueError(f"horizons: must be at least 1 row; got {horizon!r}")
+    if rows > MAX_HORIZON:
+        raise ValueError(f"horizons: must be at most {MAX_HORIZON:,} rows; got {horizon!r}")
     return rows
 
 

@@ -1,5 +1,6 @@
 """Limits of a server."""
 
+import math
 from dataclasses import dataclass
 
 
@@ -25,5 +26,5 @@ class Limits:
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if not value > 0:
-                raise ValueError(f"Limits: {name} must be positive; got {value}")
+            if not 0 < value < math.inf:
+                raise ValueError(f"Limits: {name} must be positive and finite; got {value}")

@@ -119,6 +119,8 @@ def _first_error(error: ValidationError) -> RequestError:
     if deepest["type"] == "missing":
         return RequestError(422, f"{field}: required field is missing", field)
     expected = EXPECTED.get(deepest["type"], deepest["msg"])
+    if deepest["loc"][:2] == ("parameters", "levels"):
+        expected = expected.removesuffix(" or null")
     if deepest["loc"][2:3] == ("prices",) and len(deepest["loc"]) <= 4:
         expected = "an array of rows, or an object of prices by symbol"
     return invalid_field(field or "body", expected, deepest["input"])

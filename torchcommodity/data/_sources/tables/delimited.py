@@ -1,6 +1,5 @@
 """Read CSV text in any usual encoding to a `Table` of text columns; every error names the line and the value."""
 
-import codecs
 import csv
 import io
 import re
@@ -129,14 +128,12 @@ def decode(body: bytes, origin: Origin, stated: str | None = None) -> tuple[str,
 
 def _decode_as(body: bytes, origin: Origin, stated: str) -> tuple[str, str]:
     try:
-        codec = codecs.lookup(stated)
-    except LookupError:
+        return body.decode(stated).removeprefix("\ufeff"), stated
+    except LookupError:  # of Python's codecs also for one that is none of text, such as rot13
         known = ", ".join(encoding.name for encoding in ENCODINGS)
         raise DataError(
             f"encoding: expected an encoding that Python knows, such as utf-8, {known}; got {stated!r}"
         ) from None
-    try:
-        return body.decode(codec.name).removeprefix("\ufeff"), stated
     except UnicodeDecodeError as error:
         line = body.count(b"\n", 0, error.start) + 1
         got = f"byte 0x{body[error.start]:02x}"
