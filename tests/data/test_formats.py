@@ -377,3 +377,50 @@ def test_read_takes_points_as_thousands_where_the_comma_is_the_decimal_mark(tmp_
     path = tmp_path / "file.csv"
     path.write_text("Datum;Gold;Silber\n02.01.2024;2.064;23,45\n03.01.2024;2.042,8;23,1\n04.01.2024;.;1.023\n")
     np.testing.assert_array_equal(data.read(path).values.numpy(), [[2064, 23.45], [2042.8, 23.1], [nan, 1023]])
+
+
+@pytest.mark.parametrize("style", ["%y/%m/%d", "%y-%m-%d", "%y.%m.%d", "%d/%m/%y", "%d.%m.%y", "%m/%d/%y"])
+@pytest.mark.parametrize(
+    ("first", "frequency", "rows"), [("2022-01-03", "B", 600), ("2022-01-13", "B", 5), ("2004-01-15", "SMS", 400)]
+)
+def test_dates_of_two_digits_each_are_told_by_their_order(tmp_path, style, first, frequency, rows):
+    dates = pd.date_range(first, periods=rows, freq=frequency)
+    path = tmp_path / "prices.csv"
+    for days in (dates, dates[::-1]):
+        path.write_text("date,WTI\n" + "".join(f"{day:{style}},{70 + n % 7}\n" for n, day in enumerate(days)))
+        for order in (None, "".join(filter(str.isalpha, style))):
+            assert pd.DatetimeIndex(data.read(path, date_order=order).dates).equals(dates.as_unit("s"))
+
+
+def test_an_impossible_day_does_not_turn_the_year_to_the_front(tmp_path):
+    path = tmp_path / "prices.csv"
+    path.write_text("date,WTI\n28/02/24,70\n29/02/24,71\n30/02/24,72\n")
+    with pytest.raises(
+        data.DataError, match="line 4: expected a day of the calendar and a time of day; got '30/02/24'"
+    ):
+        data.read(path)
+
+
+def test_points_beside_dates_with_dots_can_separate_thousands(tmp_path):
+    path = tmp_path / "prices.csv"
+    path.write_text("Datum;Kupfer\n04.03.2024;8.450\n05.03.2024;8.512\n")
+    with pytest.raises(data.DataError, match=r"'8\.450' beside dates with dots, whose point can separate thousands"):
+        data.read(path)
+    assert data.read(path, decimal=",").values.squeeze(1).tolist() == [8450, 8512]
+    path.write_text("Date;Gas\n2024-03-04;2.050\n2024-03-05;1.985\n")
+    assert data.read(path).values.squeeze(1).tolist() == [2.05, 1.985]
+
+
+def test_a_line_break_in_a_column_name_is_a_space(tmp_path):
+    path = tmp_path / "prices.csv"
+    path.write_text('date,"WTI\n$/bbl","BRENT \r\n$/bbl"\n2024-03-04,70,80\n2024-03-05,71,81\n')
+    assert data.read(path).symbols == ("WTI $/bbl", "BRENT $/bbl")
+
+
+def test_stated_wide_reads_whole_numbers_that_change_like_a_volume(tmp_path):
+    freight = np.exp(np.random.default_rng(0).normal(0, 0.28, 40).cumsum()) * 1200
+    months = pd.date_range("2015-01-31", periods=40, freq="ME")
+    path = tmp_path / "prices.csv"
+    pd.DataFrame({"date": months, "BDI": freight.astype(int), "COPPER": freight * 5.01}).to_csv(path, index=False)
+    assert data.read(path).symbols == ("COPPER",)
+    assert data.read(path, format="wide").symbols == ("BDI", "COPPER")

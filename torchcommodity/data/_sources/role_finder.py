@@ -134,6 +134,8 @@ class RoleFinder:
         if texts and any(re.search(r"[^\W\d]{2}", self.columns[n].sample[0]) for n in texts):
             raise self._holds_text("prices beside the dates", texts)
         reasons = self._reasons(prices)
+        if is_wide:  # as stated: each is a symbol, but for 250.11K and -1.66%
+            reasons = {n: reason for n, reason in reasons.items() if amount_words(self.columns[n])}
         if len(reasons) == len(prices):
             if numbers := [n for n in prices if not amount_words(self.columns[n])]:
                 words = "; ".join(f"{self.table.names[n]!r} is {reason}" for n, reason in list(reasons.items())[:5])

@@ -105,7 +105,7 @@ HINTS = (  # of what is no date: its pattern, and what to do
     ),
 )
 
-ORDER_HINT = "; say which comes first with --date-order dmy or mdy (date_order=)"
+ORDER_HINT = "; say which comes first with --date-order dmy, mdy or ymd (date_order=)"
 
 
 def find_style(text: str) -> Style | None:
@@ -152,8 +152,9 @@ class DateFormat(NamedTuple):
 def parse_dates(texts: Sequence[str], order: str | None = None) -> Parsed:
     """The local times `(R,) datetime64[s]` of a column of dates in one style and one time zone.
 
-    Dots mean day first. Slashes and dashes mean what a part above 12 in any row says. A month is dated on its last
-    weekday. Offsets of one time zone may differ by an hour, in summer.
+    Dots mean day first. Slashes and dashes mean what a part above 12 in any row says. 24/03/15 is told by the other
+    dates, see `_is_year_first`. A month is dated on its last weekday. Offsets of one time zone may differ by an hour,
+    in summer.
 
     The rules are tested one after the other, each in all rows: the first date has a known style; the others have its
     style; day and month have one order; there is one time zone; each is a day of the calendar. Bad are the cells that
@@ -166,7 +167,8 @@ def parse_dates(texts: Sequence[str], order: str | None = None) -> Parsed:
     dates = style.read(distinct)
     if others := distinct.keys() - set(dates.texts):
         return _rejected(texts, {text: _other_style(text, style) for text in others})
-    order, problems = (order, {}) if order in ("dmy", "mdy") else _decide_order(dates)
+    is_stated = order in ("dmy", "mdy") or (order == "ymd" and _first_of_two_digits(dates.parts))
+    order, problems = (order, {}) if is_stated else _decide_order(dates)
     if problems := problems or _second_zone(dates):
         return _rejected(texts, problems)
     return _to_times(texts, dates, order, {})
@@ -193,8 +195,10 @@ def _other_style(text: str, style: Style) -> str:
 
 
 def _decide_order(dates: Dates) -> tuple[str | None, dict[str, str]]:
-    """`dmy` or `mdy`, as a part above 12 says; or the text, and its problem, where parts say both or none."""
+    """`dmy` or `mdy`, as a part above 12 says, or `ymd`; or the text, and its problem, where parts say both or none."""
     texts, parts = dates
+    if _is_year_first(parts):
+        return "ymd", {}
     if "a" not in parts:
         return None, {}
     day_first, month_first = (next((n for n, part in enumerate(parts[name]) if int(part) > 12), None) for name in "ab")
@@ -206,6 +210,26 @@ def _decide_order(dates: Dates) -> tuple[str | None, dict[str, str]]:
         problem = f"day and month can be mistaken for each other in every row; got {texts[0].strip()!r}"
         return None, {texts[0]: f"{problem}{ORDER_HINT}"}
     return "mdy" if day_first is None else "dmy", {}
+
+
+def _first_of_two_digits(parts: Mapping[str, list[str]]) -> str:
+    """The name of the first part of dates of three parts with two digits each, such as 24/03/15; "" = others."""
+    first = next((name for name in "ad" if name in parts and "name" not in parts), "")
+    return first if first and all(len(text) == 2 for name in (first, "y") for text in parts[name]) else ""
+
+
+def _is_year_first(parts: Mapping[str, list[str]]) -> bool:
+    """Whether 24/03/15 is of March 2024, as in East Asia: the dates are then sorted, or at least closer together."""
+    first = _first_of_two_digits(parts)
+    if not first or not _moments(parts, "ymd")[1].all():
+        return False
+    ranks = []
+    has_months = first == "a" and all(int(part) <= 12 for part in parts["a"])
+    for order in ("ymd", "dmy", *(["mdy"] if has_months else [])):
+        days = _moments(parts, order)[0].astype(np.int64)
+        steps = np.diff(days)
+        ranks.append((bool((steps > 0).all() or (steps < 0).all()), -np.ptp(days)))
+    return bool(ranks[0] > max(ranks[1:]))
 
 
 def _second_zone(dates: Dates) -> dict[str, str]:
@@ -253,6 +277,9 @@ def _moments(parts: Mapping[str, list[str]], order: str | None) -> tuple[Array, 
     if digits := parts.get("epoch"):
         seconds = [int(text) // EPOCHS[len(text)] for text in digits]
         return np.array(seconds).astype("datetime64[s]"), np.ones(len(seconds), dtype=bool)
+
+    if order == "ymd" and (first := _first_of_two_digits(parts)):
+        parts, order = {**parts, "y": parts[first], first: parts["y"]}, "dmy"
 
     def number(name: str, default: int = 0) -> Array:
         return np.array([int(text) if text else default for text in parts.get(name) or [""] * len(parts["y"])])

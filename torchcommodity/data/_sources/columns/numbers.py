@@ -170,14 +170,17 @@ def decimal_proofs(cells: Sequence[str], known: str = "") -> dict[str, int]:
     return rows
 
 
-def grouped_by_points(cells: Sequence[str]) -> str:
+def grouped_by_points(cells: Sequence[str], dots: bool = False) -> str:
     """A cell whose point may separate thousands: all have three digits after it, and a number of three has none.
+
+    Beside dates with dots, such as 04.03.2024, no number of three is needed: there 8.450 can be eight thousand.
 
     >>> grouped_by_points(["985", "1.021"]), grouped_by_points(["2.050", "1.985"]), grouped_by_points(["985", "1.02"])
     ('1.021', '', '')
     """
     first = next((cell for cell in cells if "." in cell), "").strip()
-    if not _GROUP_OF_THREE.fullmatch(first) or not any(_THREE_DIGITS.fullmatch(cell.strip()) for cell in cells):
+    is_group = dots or any(_THREE_DIGITS.fullmatch(cell.strip()) for cell in cells)
+    if not is_group or not _GROUP_OF_THREE.fullmatch(first):
         return ""
     return first if all(_GROUP_OF_THREE.fullmatch(cell.strip()) for cell in cells if "." in cell) else ""
 

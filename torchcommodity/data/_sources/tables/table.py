@@ -337,12 +337,13 @@ class Table:
         """The decimal mark that the cells of all columns prove."""
         texts = [column for column in columns if column.is_text]
         if not any(column.has_comma for column in texts):
+            dots = any(column.style is not None and column.style.example == "20.04.2020" for column in self.columns)
             for column in texts:
-                if cell := grouped_by_points(column.amounts):  # 1.021 beside 985 may be a thousand
+                if cell := grouped_by_points(column.amounts, dots):  # 1.021 beside 985 may be a thousand
+                    beside = "dates with dots" if dots else "whole numbers"
                     raise DataError(
-                        f"{self.origin.label}: {column.name!r}: expected a decimal point; got {cell!r} beside whole "
-                        "numbers, whose point can separate thousands; "
-                        "say which with --decimal , or --decimal . (decimal=)"
+                        f"{self.origin.label}: {column.name!r}: expected a decimal point; got {cell!r} beside {beside}"
+                        ", whose point can separate thousands; say which with --decimal , or --decimal . (decimal=)"
                     )
             return "."
         proofs: dict[str, tuple[int, str, str]] = {}  # row, cell and column of the first proof of a mark
