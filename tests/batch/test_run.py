@@ -1,5 +1,6 @@
 """`batch.run`: every panel has the bits of its forecast alone; a run is in the results whole or not at all."""
 
+import resource
 import signal
 import subprocess
 import sys
@@ -324,6 +325,18 @@ def test_run_rejects_results_that_cannot_be_written(artifact: Artifact, windows:
     for name, message in messages.items():
         with pytest.raises(ValueError, match=message):
             batch.run(artifact, path, tmp_path / f"{name}.duckdb")
+
+
+def test_run_on_a_full_disk_leaves_no_part_of_new_results(artifact: Artifact, windows: Windows, tmp_path: Path) -> None:
+    table, limits = write(windows(1), tmp_path / "p.parquet"), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limits[1]))  # enough for the blocks of the run
+    try:
+        with pytest.raises(ValueError, match="File too large"):
+            batch.run(artifact, table, tmp_path / "out.duckdb")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert not (tmp_path / "out.duckdb").exists()
+    assert not batch.run(artifact, table, tmp_path / "out.duckdb").existed
 
 
 @pytest.mark.parametrize("name", ["forecasts.csv", "forecasts", ""])

@@ -1,6 +1,7 @@
 """Tables of DuckDB and SQLite files, and SQL queries."""
 
 import os
+import resource
 import sqlite3
 import subprocess
 import sys
@@ -137,3 +138,17 @@ def test_query_only_reads(tmp_path, monkeypatch, query):
     with pytest.raises(data.DataError, match=REFUSED[query]):
         data.read(f"sql:{query}")
     assert os.listdir() == []
+
+
+@pytest.mark.parametrize("space", [0, 1024, 8192, 20_000])
+def test_a_full_disk_leaves_no_part_of_a_new_database(tmp_path, space):
+    target, limits = f"{tmp_path}/oil.duckdb:spot", resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (space, limits[1]))
+    try:
+        with pytest.raises(data.DataError, match="File too large"):
+            data.write(data.embedded(["WTI"]), target)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    data.write(data.embedded(["BRENT"]), target)
+    assert data.read(target).symbols == ("BRENT",)
+    assert [path.name for path in tmp_path.iterdir()] == ["oil.duckdb"]

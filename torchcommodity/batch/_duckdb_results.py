@@ -12,6 +12,7 @@ from torchcommodity.batch._duckdb import (
     transaction,
 )
 from torchcommodity.batch._results import COLUMNS, TABLES, Blocks, Run
+from torchcommodity.data import create_duckdb
 
 LOCK_TIMEOUT = 60.0  # seconds to wait for another process that has the results open
 
@@ -53,6 +54,7 @@ class DuckDBResults:
         """Copy a run into the tables in one transaction, unless another process has added it."""
         attach = f"ATTACH {sql_text(str(self.path.absolute()))} AS results"
         with readable_errors(self.path), connect() as connection:
+            create_duckdb(self.path)
             retry_while_locked(lambda: connection.execute(attach), LOCK_TIMEOUT)
             with transaction(connection) as execute:
                 for table, columns in TABLES.items():

@@ -5,12 +5,17 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from torchcommodity._extras import extra
+
+if TYPE_CHECKING:
+    import duckdb
 
 _NAME = re.compile(
     r"(?P<file>.+\.(?:(?P<duckdb>duckdb|ddb|db)|sqlite|sqlite3|xlsx?|xlsm)):(?P<table>[^:/\\]+)", re.IGNORECASE
@@ -224,6 +229,41 @@ def write_files_atomic(folder: str | os.PathLike[str], files: Mapping[str, bytes
             finally:
                 os.close(handle)
     return [folder / name for name in files]
+
+
+def create_duckdb(
+    path: Path,
+    fill: "Callable[[duckdb.DuckDBPyConnection], None] | None" = None,
+    config: Mapping[str, Any] | None = None,
+) -> None:
+    """Create a DuckDB file unless it exists: under another name first, so that a crash or full disk leaves all or none.
+
+    Args:
+        path: the file.
+        fill: creates the first tables; default: there are none.
+        config: settings of the connection.
+
+    Raises:
+        OSError, duckdb.Error: the file cannot be written.
+    """
+    with extra("forecast"):
+        import duckdb
+
+    if path.exists():
+        return
+    part = path.absolute().with_name(f".{secrets.token_hex(4)}.part")
+    try:
+        with duckdb.connect(str(part), config=dict(config or {})) as connection:
+            if fill is not None:
+                fill(connection)
+        try:
+            os.link(part, path)
+        except FileExistsError:
+            pass  # another process was faster
+        except OSError:  # a file system without hard links
+            part.rename(path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _keep_owner(target: Path, handle: int) -> None:

@@ -3,7 +3,6 @@
 import os
 import random
 import re
-import secrets
 import stat
 import threading
 import time
@@ -22,6 +21,7 @@ from torchcommodity._extras import extra
 from torchcommodity.data._core.errors import DataError, Finding, summarize_names
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.provenance import Provenance
+from torchcommodity.data._sources.files import create_duckdb
 from torchcommodity.data._store.rows import append
 
 if TYPE_CHECKING:
@@ -171,28 +171,18 @@ def check_file(path: Path) -> bool:
 
 
 def _create(path: Path) -> None:
-    """Create an empty store unless the file exists: under another name first, so that a crash leaves all or nothing."""
+    """Create an empty store unless the file exists."""
     with extra("forecast"):
         import duckdb
 
     if check_file(path):
         return
-    part = path.with_name(f".{secrets.token_hex(4)}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with duckdb.connect(str(part.absolute()), config={"default_block_size": BLOCK_BYTES}) as connection:
-            create_tables(connection)
-        try:
-            os.link(part, path)
-        except FileExistsError:
-            pass  # another process was faster
-        except OSError:  # a file system without hard links
-            part.rename(path)
+        create_duckdb(path, create_tables, {"default_block_size": BLOCK_BYTES})
     except (OSError, duckdb.Error) as error:
         reason = error.strerror if isinstance(error, OSError) else _first_line(error)
         raise DataError(f"{path}: expected a file that can be written; got {reason}; {OTHER_FILE}") from None
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _connect(path: Path, write: bool) -> "duckdb.DuckDBPyConnection":

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from torchcommodity._extras import extra
 from torchcommodity.data._core.errors import DataError, summarize_names
+from torchcommodity.data._sources.files import create_duckdb
 
 with extra("forecast"):
     import duckdb
@@ -77,6 +78,8 @@ def write_duckdb(rows: pa.Table, path: str, name: str, label: str) -> None:
     Raises:
         DataError: another table of this name, a file that is not DuckDB or in use.
     """
+    with readable_errors(label, "a DuckDB file that can be written"):
+        create_duckdb(Path(path))
     with (
         readable_errors(label, "a DuckDB file that can be written"),
         duckdb.connect(str(Path(path).absolute())) as connection,
