@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -63,3 +64,9 @@ def test_csv_quotes_cells_that_a_spreadsheet_would_run(single_symbol: ReportData
     row = next(csv.DictReader(to_csv(replace(single_symbol, forecast=forecast)).splitlines()))
     assert (row["symbol"], row["unit"]) == ("'=HYPERLINK(1)", "'@SUM(A1)")
     assert float(row["log_return"]) < 0  # numbers are not quoted
+
+
+def test_record_of_a_run_escapes_bytes_of_file_names_that_are_no_text(report: ReportData) -> None:
+    source = os.fsdecode(b"caf\xe9.csv")
+    run = replace(report.run, source=source, command=f"torchcommodity forecast --data {source}")
+    assert (run.source, run.command) == (r"caf\udce9.csv", r"torchcommodity forecast --data caf\udce9.csv")

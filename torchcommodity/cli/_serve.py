@@ -189,7 +189,7 @@ def make_dashboard(model: Path, prices: DashboardPrices, trusted: bool = False) 
         ValueError: the artifact cannot forecast the prices.
     """
     from torch_opkit.arguments import operation
-    from torchcommodity.data import check_not_synthetic, check_publishers, is_strict
+    from torchcommodity.data import check_not_synthetic, check_publishers, is_strict, printable
     from torchcommodity.export import Artifact
     from torchcommodity.serve.dashboard import Dashboard
 
@@ -203,7 +203,7 @@ def make_dashboard(model: Path, prices: DashboardPrices, trusted: bool = False) 
         artifact.predict(panel)
     except ValueError as error:
         raise ValueError(f"serve: --data {prices.data} cannot be forecast with this model; {error}") from None
-    return Dashboard(artifact, prices.read, str(prices.data))
+    return Dashboard(artifact, prices.read, printable(str(prices.data)))
 
 
 def _tokens(file: Path | None) -> "Tokens | None":

@@ -36,6 +36,10 @@ class RunRecord:
     versions: dict[str, str]
     credits: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        for name in ("command", "source"):  # a file name need not be UTF-8
+            object.__setattr__(self, name, getattr(self, name).encode("utf-8", "backslashreplace").decode())
+
 
 @dataclass(frozen=True)
 class ReportData:
