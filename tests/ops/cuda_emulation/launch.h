@@ -20,7 +20,9 @@ extern "C" void set_reverse_order(bool reverse) { reverse_order = reverse; }
 namespace commodity {
 #else
 namespace commodity {
-constexpr int kScanThreads = 64, kScanRows = 3, kScanGroup = 2;
+constexpr int kScanThreads = 64, kScanGroup = 2;
+template <typename scalar_t>
+constexpr int kScanRows = 3;
 constexpr int kMultiprocessors = 1;
 constexpr int64_t kChunk = 8;  // small, so that the short panels of the tests have many chunks
 #endif

@@ -1,5 +1,5 @@
 // A recurrence over time in one kernel, which reads its inputs once: every row is a map of the state, every thread
-// takes kScanRows consecutive rows of a column.
+// takes a few consecutive rows of a column.
 //
 //   1. Each thread reads its rows and composes their maps into one.
 //   2. The maps of kScanGroup threads are composed into the map of their group.
@@ -22,6 +22,7 @@ struct ScanPlace {
 };
 
 // The blocks of a batch of panels: a chain has up to kWarp columns of a panel, a link has a stretch of its rows.
+template <int kRows>
 struct ScanLinks {
   int64_t steps, columns;
   int tiles, chains, tile, chunks;  // tile: columns of a chain; chunks: threads of a column in a block
@@ -31,7 +32,7 @@ struct ScanLinks {
     tile = tiles ? static_cast<int>((columns + tiles - 1) / tiles) : 1;
     chunks = kScanThreads / tile / kScanGroup * kScanGroup;
   }
-  int64_t links() const { return (steps + chunks * kScanRows - 1) / (chunks * kScanRows); }
+  int64_t links() const { return (steps + chunks * kRows - 1) / (chunks * kRows); }
   // States of `size` doubles for all links and columns, and the first double of launch_links.
   int64_t memory(int64_t size) const { return 1 + links() * chains * tile * size; }
 
@@ -39,16 +40,16 @@ struct ScanLinks {
     const int lane = thread % tile, chunk = thread / tile;
     const int64_t panel = chain / tiles, wanted = chain % tiles * tile + lane;
     const int64_t column = wanted < columns ? wanted : columns - 1;
-    const int64_t start = (int64_t(link) * chunks + chunk) * kScanRows, rows = steps - start;
+    const int64_t start = (int64_t(link) * chunks + chunk) * kRows, rows = steps - start;
     const int64_t first = start < steps ? start : steps - 1;
     const bool idle = chunk >= chunks || wanted >= columns || rows < 0;
     return {panel,
             column,
             first,
             (panel * steps + first) * columns + column,
-            idle               ? 0
-            : rows < kScanRows ? static_cast<int>(rows)
-                               : kScanRows,
+            idle           ? 0
+            : rows < kRows ? static_cast<int>(rows)
+                           : kRows,
             lane,
             chunk};
   }
@@ -72,7 +73,7 @@ COMMODITY_INLINE void forget(T& value) {
 }
 
 // Steps 2 to 4 for maps of type Map, which are applied by map(state) and composed by later.after(earlier).
-template <typename Map>
+template <typename Map, int kRows>
 struct BlockScan {
   using State = typename Map::State;
   static constexpr int kNumbers = sizeof(State) / sizeof(double), kGroups = kScanThreads / kScanGroup;
@@ -80,7 +81,7 @@ struct BlockScan {
     Map maps[kScanThreads], groups[kGroups];
     State states[kGroups];
   };
-  ScanLinks links;
+  ScanLinks<kRows> links;
   double* published;
 
   COMMODITY_INLINE void put(Shared& shared, const ScanPlace& place, const Map& map) const {
@@ -131,7 +132,8 @@ struct BlockScan {
 // state, state) takes the result. i is the index of the value in (batch, steps, columns). A body with kSums has sums
 // over time: add(column, row, previous state, sums) adds to them, and they arrive in pieces of kSumRows rows at
 // body.pieces[((panel * number of pieces + piece) * kSums + k) * columns + n].
-constexpr int64_t kSumRows = kScanRows * kScanGroup;
+template <typename scalar_t>
+constexpr int64_t kSumRows = kScanRows<scalar_t> * kScanGroup;
 
 template <typename Body>
 constexpr int kSumsOf = 0;
@@ -146,18 +148,19 @@ struct SharedSums : Scan::Shared {
 template <typename Scan>
 struct SharedSums<Scan, 0> : Scan::Shared {};
 
-template <typename Body>
+template <typename Body, typename scalar_t>
 struct ScanBlock {
+  static constexpr int kRows = kScanRows<scalar_t>;
   using Column = decltype(std::declval<const Body&>().column(0, 0));
   using Row = decltype(std::declval<const Body&>().load(std::declval<Column>(), 0, 0));
   using Map = decltype(std::declval<const Body&>().map(std::declval<Column>(), std::declval<Row>()));
-  using Scan = BlockScan<Map>;
+  using Scan = BlockScan<Map, kRows>;
   static constexpr int kSums = kSumsOf<Body>, kPhases = kSums ? 5 : 4;
   using Shared = SharedSums<Scan, kSums>;
   struct Thread {
     ScanPlace place;
     Column column;
-    Row rows[kScanRows];
+    Row rows[kRows];
   };
   Body body;
   Scan scan;
@@ -170,13 +173,13 @@ struct ScanBlock {
       place = scan.links.place(chain, link, number);
       thread.column = body.column(place.panel, place.column);
 #pragma unroll
-      for (int i = 0; i < kScanRows; ++i) {
-        const int row = ScanLinks::row(place, i);
+      for (int i = 0; i < kRows; ++i) {
+        const int row = ScanLinks<kRows>::row(place, i);
         thread.rows[i] = body.load(column, place.begin + row * scan.links.columns, place.first + row);
       }
       Map map = body.map(column, thread.rows[0]);
 #pragma unroll
-      for (int i = 1; i < kScanRows; ++i) map = body.map(column, thread.rows[i]).after(map);
+      for (int i = 1; i < kRows; ++i) map = body.map(column, thread.rows[i]).after(map);
       scan.put(shared, place, map);
     } else if constexpr (phase == 1) {
       scan.compose_groups(shared, place);
@@ -188,8 +191,9 @@ struct ScanBlock {
       if constexpr (kSums > 0)
         for (int k = 0; k < kSums; ++k) shared.sums[k][number] = sums[k];
     } else if (place.rows && place.chunk % kScanGroup == 0) {
-      const int64_t steps = scan.links.steps, pieces = (steps + kSumRows - 1) / kSumRows;
-      const int64_t piece = place.panel * pieces + place.first / kSumRows;
+      constexpr int64_t piece_rows = kSumRows<scalar_t>;
+      const int64_t pieces = (scan.links.steps + piece_rows - 1) / piece_rows;
+      const int64_t piece = place.panel * pieces + place.first / piece_rows;
       for (int k = 0; k < kSums; ++k) {
         double sum = 0;
         for (int i = 0; i < kScanGroup; ++i) sum += shared.sums[k][number + i * scan.links.tile];
@@ -202,7 +206,7 @@ struct ScanBlock {
   COMMODITY_INLINE void apply(Thread& thread, typename Scan::State state, double* sums) const {
     const ScanPlace& place = thread.place;
 #pragma unroll
-    for (int i = 0; i < kScanRows; ++i) {
+    for (int i = 0; i < kRows; ++i) {
       const auto previous = state;
       Row& row = thread.rows[i];
       forget(row);
@@ -214,11 +218,12 @@ struct ScanBlock {
   }
 };
 
-template <typename Body>
+template <typename scalar_t, typename Body>
 void run_scan(const Tensor& like, int64_t batch, int64_t steps, int64_t columns, const Body& body) {
-  const ScanLinks links(batch, steps, columns);
-  const Tensor memory = scratch(like, links.memory(ScanBlock<Body>::Scan::kNumbers));
-  launch_links(like, links.chains, links.links(), memory, ScanBlock<Body>{body, {links, data_ptr<double>(memory) + 1}});
+  using Block = ScanBlock<Body, scalar_t>;
+  const ScanLinks<Block::kRows> links(batch, steps, columns);
+  const Tensor memory = scratch(like, links.memory(Block::Scan::kNumbers));
+  launch_links(like, links.chains, links.links(), memory, Block{body, {links, data_ptr<double>(memory) + 1}});
 }
 
 // A recurrence of which maps(panel, t, n) reads and makes the map of a row, as a body of run_scan.
@@ -245,10 +250,10 @@ struct MapsBody {
 
 // Computes y_t = maps(panel, t, column)(y_{t-1}) from initial(panel, column), and calls
 // write(panel, t, column, y_{t-1}, y_t) for every row.
-template <typename Maps, typename Initial, typename Write>
+template <typename scalar_t, typename Maps, typename Initial, typename Write>
 void run_recurrence(const Tensor& like, int64_t batch, int64_t steps, int64_t columns, const Maps& maps,
                     const Initial& initial, const Write& write) {
-  run_scan(like, batch, steps, columns, MapsBody<Maps, Initial, Write>{maps, initial, write});
+  run_scan<scalar_t>(like, batch, steps, columns, MapsBody<Maps, Initial, Write>{maps, initial, write});
 }
 
 }  // namespace commodity

@@ -5,7 +5,7 @@
 //   for_each_matrix(like, panels, n, body)         below: the same, of which each step is arithmetic of n x n matrices
 //   run_series(like, batch, steps, columns, body)  recurrences over time: row by row on the CPU (rows.h), a thread for
 //                                                  each column on a GPU
-//   run_scan(like, batch, steps, columns, body)    those whose rows are affine maps: a scan on a GPU (device_scan.h)
+//   run_scan<scalar_t>(like, batch, ..., body)     those whose rows are affine maps: a scan on a GPU (device_scan.h)
 //   for_each_column(like, batch, ..., body)        lanes.h: whole columns, their state in registers
 //   advance_columns(like, batch, ..., body)        lanes.h: recurrences whose state is a struct, row by row on the CPU
 //   roll(operation, x, window, ..., statistic)     window_kernel.h: rolling windows

@@ -71,7 +71,7 @@ struct ScanSeries : Body {
 };
 
 // The bodies of device_scan.h.
-template <typename Body>
+template <typename scalar_t, typename Body>
 void run_scan(const Tensor& like, int64_t batch, int64_t steps, int64_t columns, const Body& body) {
   run_series(like, batch, steps, columns, ScanSeries<Body>{body});
 }

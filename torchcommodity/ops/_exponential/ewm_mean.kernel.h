@@ -22,8 +22,10 @@ struct Arguments {
 // Two recurrences in one kernel (device_scan.h): the weights give the share of each value, and the shares the means.
 template <typename scalar_t>
 struct EwmMean : Arguments<scalar_t> {
-  using Weights = BlockScan<WeightMap>;
-  using Means = BlockScan<Affine<>>;
+  static constexpr int kRows = kScanRows<scalar_t>;
+  using Links = ScanLinks<kRows>;
+  using Weights = BlockScan<WeightMap, kRows>;
+  using Means = BlockScan<Affine<>, kRows>;
   struct Shared {
     typename Weights::Shared weights;
     typename Means::Shared means;
@@ -31,8 +33,8 @@ struct EwmMean : Arguments<scalar_t> {
   struct Thread {
     ScanPlace place;
     double alpha, count;
-    scalar_t x[kScanRows];
-    double shares[kScanRows];
+    scalar_t x[kRows];
+    double shares[kRows];
   };
   static constexpr int kPhases = 7;
   Weights weights;
@@ -50,12 +52,11 @@ struct EwmMean : Arguments<scalar_t> {
       place = weights.links.place(chain, link, number);
       thread.alpha = read(this->alpha + place.panel * weights.links.columns + place.column);
 #pragma unroll
-      for (int i = 0; i < kScanRows; ++i)
-        thread.x[i] = read(this->x + place.begin + ScanLinks::row(place, i) * weights.links.columns);
+      for (int i = 0; i < kRows; ++i)
+        thread.x[i] = read(this->x + place.begin + Links::row(place, i) * weights.links.columns);
       WeightMap map = WeightMap::of_row(rule, is_finite(thread.x[0]), thread.alpha);
 #pragma unroll
-      for (int i = 1; i < kScanRows; ++i)
-        map = WeightMap::of_row(rule, is_finite(thread.x[i]), thread.alpha).after(map);
+      for (int i = 1; i < kRows; ++i) map = WeightMap::of_row(rule, is_finite(thread.x[i]), thread.alpha).after(map);
       weights.put(shared.weights, place, map);
     } else if constexpr (phase == 1) {
       weights.compose_groups(shared.weights, place);
@@ -66,14 +67,13 @@ struct EwmMean : Arguments<scalar_t> {
       const WeightState before = weights.before(shared.weights, place);
       double total = before.total;
 #pragma unroll
-      for (int i = 0; i < kScanRows; ++i) forget(thread.x[i]);
+      for (int i = 0; i < kRows; ++i) forget(thread.x[i]);
       thread.count = before.count;
 #pragma unroll
-      for (int i = 0; i < kScanRows; ++i)
-        thread.shares[i] = rule.next_share(total, is_finite(thread.x[i]), thread.alpha);
+      for (int i = 0; i < kRows; ++i) thread.shares[i] = rule.next_share(total, is_finite(thread.x[i]), thread.alpha);
       Affine<> map = mean_map(thread.x[0], thread.shares[0]);
 #pragma unroll
-      for (int i = 1; i < kScanRows; ++i) map = mean_map(thread.x[i], thread.shares[i]).after(map);
+      for (int i = 1; i < kRows; ++i) map = mean_map(thread.x[i], thread.shares[i]).after(map);
       means.put(shared.means, place, map);
     } else if constexpr (phase == 4) {
       means.compose_groups(shared.means, place);
@@ -82,7 +82,7 @@ struct EwmMean : Arguments<scalar_t> {
     } else if (place.rows) {
       State<> mean = means.before(shared.means, place);
 #pragma unroll
-      for (int i = 0; i < kScanRows; ++i) {
+      for (int i = 0; i < kRows; ++i) {
         forget(thread.x[i]), forget(thread.shares[i]);
         mean = mean_map(thread.x[i], thread.shares[i]).apply(mean);
         thread.count += is_finite(thread.x[i]) ? 1 : 0;
@@ -96,7 +96,7 @@ struct EwmMean : Arguments<scalar_t> {
 
 template <typename scalar_t>
 void run_means(const Tensor& like, const Panels& panels, const Arguments<scalar_t>& in) {
-  const ScanLinks links(panels.batch, panels.steps, panels.assets);
+  const typename EwmMean<scalar_t>::Links links(panels.batch, panels.steps, panels.assets);
   const Tensor totals = scratch(like, links.memory(3));
   double* memory = data_ptr<double>(totals);
   launch_links(like, links.chains, links.links(), totals,

@@ -63,9 +63,9 @@ template <typename scalar_t>
 void run_gradients(const Tensor& like, const Panels& panels, const Arguments<scalar_t>& in) {
   const Tensor memory = scratch(like, like.numel());
   double* shares = data_ptr<double>(memory);
-  run_scan(like, panels.batch, panels.steps, panels.assets, EwmShares<scalar_t>{in, shares, panels.assets});
+  run_scan<scalar_t>(like, panels.batch, panels.steps, panels.assets, EwmShares<scalar_t>{in, shares, panels.assets});
   const EwmGradient<scalar_t> body{in.grad, shares, in.dx, panels.steps, panels.assets};
-  run_recurrence(like, panels.batch, panels.steps, panels.assets, body, body, body);
+  run_recurrence<scalar_t>(like, panels.batch, panels.steps, panels.assets, body, body, body);
 }
 
 #else

@@ -36,7 +36,7 @@ Tensor linear_recurrence(const Tensor& a_, const Tensor& b_, const std::optional
     const scalar_t* initial_data = initial ? initial->const_data_ptr<scalar_t>() : nullptr;
     const Recurrence<scalar_t> body{a.const_data_ptr<scalar_t>(), b.const_data_ptr<scalar_t>(), initial_data,
                                     y.mutable_data_ptr<scalar_t>(), panels.assets};
-    run_scan(y, panels.batch, panels.steps, panels.assets, body);
+    run_scan<scalar_t>(y, panels.batch, panels.steps, panels.assets, body);
   });
   return y;
 }

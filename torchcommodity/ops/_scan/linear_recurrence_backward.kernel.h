@@ -65,7 +65,7 @@ std::tuple<Tensor, Tensor> linear_recurrence_backward(const Tensor& grad_, const
                                   d_b.mutable_data_ptr<scalar_t>(),
                                   panels.steps,
                                   panels.assets};
-    run_scan(a, panels.batch, panels.steps, panels.assets, body);
+    run_scan<scalar_t>(a, panels.batch, panels.steps, panels.assets, body);
   });
   return {d_a, d_b};
 }

@@ -189,7 +189,7 @@ void with_wilder_states(const Tensor& x, const Panels& panels, const IndicatorSe
     const Tensor memory = scratch(x, 2 * panels.batch * groups * panels.assets);
     const WilderStates<scalar_t, kRows, wilder> states{prices, settings, data_ptr<ColumnStart>(starts),
                                                        data_ptr<State<2>>(memory)};
-    if constexpr (wilder) run_scan(x, panels.batch, panels.steps, panels.assets, states);
+    if constexpr (wilder) run_scan<scalar_t>(x, panels.batch, panels.steps, panels.assets, states);
     body(states);
   });
 }

@@ -237,7 +237,7 @@ void run(const Tensor& x, const Tensor& grad, const Panels& panels, const Indica
                                                  x.numel(), data_ptr<scalar_t>(dx)};
         launch_windows(x, panels, RowsOfColumn<kComputeTerms, scalar_t, kRows, wilder>{in});
         if constexpr (wilder)
-          run_recurrence(x, panels.batch, panels.steps, panels.assets, in, in, in);
+          run_recurrence<scalar_t>(x, panels.batch, panels.steps, panels.assets, in, in, in);
         else
           launch_windows(x, panels, RowsOfColumn<kSumChanges, scalar_t, kRows, wilder>{in});
         launch_windows(x, panels, RowsOfColumn<kSumTerms, scalar_t, kRows, wilder>{in});

@@ -49,7 +49,7 @@ Tensor garch_variance(const Tensor& returns_, const Tensor& omega, const Tensor&
     const auto p = parameter_pointers<scalar_t>(parameters);
     const Variance<scalar_t> body{returns.const_data_ptr<scalar_t>(), p[0],         p[1], p[2], p[3], p[4],
                                   h.mutable_data_ptr<scalar_t>(),     panels.assets};
-    run_scan(h, panels.batch, panels.steps, panels.assets, body);
+    run_scan<scalar_t>(h, panels.batch, panels.steps, panels.assets, body);
   });
   return h;
 }

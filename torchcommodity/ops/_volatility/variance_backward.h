@@ -90,9 +90,11 @@ struct TotalSums {
 
 template <typename Model>
 void run_adjoint(const Tensor& gradients, int64_t batch, const Model& model) {
-  const int64_t steps = model.rows.steps, assets = model.rows.assets, count = (steps + kSumRows - 1) / kSumRows;
+  using scalar_t = typename AdjointScan<Model>::scalar_t;
+  constexpr int64_t rows = kSumRows<scalar_t>;
+  const int64_t steps = model.rows.steps, assets = model.rows.assets, count = (steps + rows - 1) / rows;
   const Tensor pieces = scratch(gradients, batch * count * kTimeSums * assets);
-  run_scan(gradients, batch, steps, assets, AdjointScan<Model>{model, data_ptr<double>(pieces)});
+  run_scan<scalar_t>(gradients, batch, steps, assets, AdjointScan<Model>{model, data_ptr<double>(pieces)});
   launch_grid(gradients, Grid(batch, assets, kTimeSums), TotalSums<Model>{model, data_ptr<double>(pieces), count});
 }
 
