@@ -68,6 +68,7 @@ INPUT_ERRORS = {
     "model ending": (("fit", "--out", "model.pt"), "ends with .safetensors; got 'model.pt'"),
     "checkpoint": (("fit", "--out", "m.safetensors", "--checkpoint", "./m.safetensors"), "another file than --out"),
     "date": (("scenarios", "--through", "yesterday"), "expected a date YYYY-MM-DD; got 'yesterday'"),
+    "date without dashes": (("tune", "--through", "20161231"), "expected a date YYYY-MM-DD; got '20161231'"),
     "volatility": (("portfolio", "--volatility", "-1"), "'--volatility': expected a number > 0; got -1"),
     "not a function": (("profile", "math:pi"), "expected a function; got math:pi, of type float"),
     "fitted model": (("profile", __file__), "expected a fitted model, *.safetensors; got "),

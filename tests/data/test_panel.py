@@ -97,6 +97,9 @@ def test_select_and_between_return_columns_and_rows():
         panel.select(["WTI", "GOLD"])
     with pytest.raises(data.DataError, match="2050-01-01"):
         panel.between("2050-01-01")
+    for last in ("20161231", "31.12.2016", ""):  # NumPy takes the first for a year, and every row is before it
+        with pytest.raises(data.DataError, match=f"date: expected YYYY-MM-DD; got '{last}'"):
+            panel.between(None, last)
 
 
 DAYS = np.array(["2020-01-02", "2020-01-03"], dtype="datetime64[D]")

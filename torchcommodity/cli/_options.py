@@ -58,12 +58,13 @@ def check_table(path: Path | None) -> Path | None:
 
 
 def check_date(text: str | None) -> str | None:
-    """Reject anything but an ISO date."""
-    if text is not None:
-        try:
-            date.fromisoformat(text)
-        except ValueError:
-            raise typer.BadParameter(f"expected a date YYYY-MM-DD; got {text!r}") from None
+    """Reject anything but a date YYYY-MM-DD."""
+    try:
+        is_date = text is None or date.fromisoformat(text).isoformat() == text  # 20161231 is ISO's too, but not NumPy's
+    except ValueError:
+        is_date = False
+    if not is_date:
+        raise typer.BadParameter(f"expected a date YYYY-MM-DD; got {text!r}")
     return text
 
 

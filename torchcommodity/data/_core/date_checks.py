@@ -57,7 +57,15 @@ def check_not_future(dates: Dates, frequency: Frequency = "daily") -> None:
 
 
 def to_day(value: DateLike) -> np.datetime64:
+    """The day of a date; NumPy alone takes 20161231 for a year.
+
+    >>> str(to_day("2016-12-31"))
+    '2016-12-31'
+    """
     try:
-        return np.datetime64(value, "D")
+        day = np.datetime64(value, "D")
     except ValueError:
-        raise DataError(f"date: expected YYYY-MM-DD; got {value!r}") from None
+        day = np.datetime64("NaT", "D")
+    if not np.datetime64("0001-01-01") <= day <= np.datetime64("9999-12-31"):
+        raise DataError(f"date: expected YYYY-MM-DD; got {value!r}")
+    return day

@@ -39,6 +39,8 @@ def parse_as_of(as_of: AsOf) -> datetime:
     if not isinstance(value, date):
         try:
             text = str(value)
+            if "-" not in text[:5]:  # 20260331, which a later Python reads as the time at which that day begins
+                raise ValueError
             is_day = len(text) == 10
             value = date.fromisoformat(text) if is_day else datetime.fromisoformat(text.replace("Z", "+00:00"))
         except ValueError:
