@@ -424,3 +424,27 @@ def test_stated_wide_reads_whole_numbers_that_change_like_a_volume(tmp_path):
     pd.DataFrame({"date": months, "BDI": freight.astype(int), "COPPER": freight * 5.01}).to_csv(path, index=False)
     assert data.read(path).symbols == ("COPPER",)
     assert data.read(path, format="wide").symbols == ("BDI", "COPPER")
+
+
+def test_units_below_names_without_a_name_for_the_dates_are_no_names(tmp_path):
+    path = tmp_path / "pink.csv"
+    path.write_text(
+        "World Bank Commodity Price Data\n,Crude oil,Coal\n,($/bbl),($/mt)\n1960M01,1.63,…\n1960M02,1.63,9\n"
+    )
+    panel = data.read(path)
+    assert (panel.symbols, panel.units) == (("Crude oil", "Coal"), ("$/bbl", "$/mt"))
+    path.write_text(",Energy,Energy\n,WTI,BRENT\n2024-01-02,70.38,75.89\n")
+    assert data.read(path).symbols == ("WTI", "BRENT")
+
+
+def test_prices_that_are_multiples_of_a_hundred_are_no_contract_months(tmp_path):
+    path = tmp_path / "prices.csv"
+    path.write_text("date,Tin,Copper\n2024-01-02,201200,68990\n2024-01-03,199900,68540\n2024-01-04,198000,68710\n")
+    assert data.read(path).symbols == ("Tin", "Copper")
+
+
+def test_times_of_day_with_am_and_pm_are_no_symbols(tmp_path):
+    path = tmp_path / "prices.csv"
+    path.write_text("date,time,close\n03/14/2024,1:00 PM,70\n03/14/2024,4:00 p.m.,71\n03/15/2024,4:00 PM,72\n")
+    with pytest.raises(data.DataError, match="expected one price for 2024-03-14; got 71 after 70"):
+        data.read(path)

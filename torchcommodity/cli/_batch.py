@@ -97,8 +97,8 @@ def batch(
     is_panel = source_options != DETECTED or bool(spread)
     if (is_table := is_panel_table(data)) and is_panel:
         raise ValueError(
-            "batch: --format, --column, --decimal, --date-order, --as-of and --spread read one panel; got a table of "
-            "panels"
+            "batch: --spread and the options that say how a source is read, such as --format, --column and --strict, "
+            "are for one panel; got a table of panels"
         )
     is_object = "://" in data and not is_panel  # `run` looks whether it is a table
     source = data if is_table or is_object else read_prices(data, spreads=spread, options=source_options)

@@ -106,6 +106,7 @@ _NEVER = re.compile(
     r"(.* )?(forecast|predict(ed|ion))"
 )
 
+UNIT = re.compile(r"\(.+\)|[^0-9]{0,12}/.{1,12}|[$€£¥%]")  # ($/bbl), USD/t, in a row below the names
 _AMOUNT_UNIT = re.compile(r".+[(\[](mwh?|gwh?|twh|%|lots?)[)\]]")
 _PARTS = frozenset((*OPENS, *HIGHS, *LOWS, *VOLUMES, *INTERESTS))  # of bars
 

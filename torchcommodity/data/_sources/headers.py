@@ -18,6 +18,7 @@ from torchcommodity.data._sources.formats import (
     OTHER_SYMBOLS,
     PRICES,
     SYMBOLS,
+    UNIT,
     VOLUMES,
     is_bar,
     key,
@@ -116,11 +117,13 @@ def _field_and_symbol(name: str) -> tuple[str, str]:
 
 
 def _without_levels(table: Table) -> Table:
-    """One row of names: the first, if the second is a row of units without a name for the dates."""
+    """One row of names: the first, if the second is a row of units, or of other texts without a name for the dates."""
     first, *rest = table.levels
-    if len(rest) == 1 and all(first) and not rest[0][0]:
+    has_units = len(rest) == 1 and all(first[1:]) and not rest[0][0]
+    if has_units and (first[0] or all(map(UNIT.fullmatch, rest[0][1:]))):
         columns = tuple(
-            replace(column, name=name, unit=unit) for column, name, unit in zip(table.columns, first, rest[0])
+            replace(column, name=name, unit=unit.strip("()"))
+            for column, name, unit in zip(table.columns, first, rest[0])
         )
         return replace(table, columns=columns, levels=())
     if table.kind == "DataFrame":

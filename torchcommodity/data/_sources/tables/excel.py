@@ -20,6 +20,7 @@ import numpy as np
 from torchcommodity.data._core.calendar import month_end
 from torchcommodity.data._core.errors import DataError, make_finding, summarize_names
 from torchcommodity.data._core.prices import Array
+from torchcommodity.data._sources.formats import UNIT
 from torchcommodity.data._sources.tables import workbook_process
 from torchcommodity.data._sources.tables.table import Column, Origin, Table
 
@@ -27,7 +28,6 @@ Rows = list[list[Any]]  # cells of a sheet: text, numbers, dates, booleans; "" =
 
 # 2020-04-20, 20/4/2020, 20.04.20, 2020M04, 2020-04; who reads the column decides what the parts are
 DATE = re.compile(r"([0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{2,4}|[0-9]{4}[-M/][0-9]{2})([T ].*)?")
-UNIT = re.compile(r"\(.+\)|[^0-9]{0,12}/.{1,12}|[$€£¥%]")
 
 
 def first_data_row(rows: Rows) -> int | None:

@@ -29,8 +29,9 @@ UNDEFINED = 2**63 - 1  # its missing price
 
 _INTEGER = re.compile(r"\s*[0-9]{1,18}(\.0*)?\s*")
 _NUMBER = re.compile(
-    r"[-+(]*[$€£¥]?[0-9.,'\u00a0\u202f\u2019 ]*[0-9][0-9.,]*([eE][+-]?[0-9]+)?[%KMB]?( ?[$€£¥])?\)?|[0-9]+:[0-9:.]+"
-)  # or a time
+    r"[-+(]*[$€£¥]?[0-9.,'\u00a0\u202f\u2019 ]*[0-9][0-9.,]*([eE][+-]?[0-9]+)?[%KMB]?( ?[$€£¥])?\)?"
+    r"|[0-9]+:[0-9:.]+( ?[AaPp]\.?[Mm]\.?)?"  # or a time
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +131,7 @@ class Column:
         for scale in (10_000, 100):
             year, rest = self.integers // scale, self.integers % scale
             month, day = (rest // 100, rest % 100) if scale == 10_000 else (rest, 0 * rest)
-            if bool(((year >= 1900) & (year <= 2200) & (month <= 12) & (day <= 31)).all()):
+            if bool(((year >= 1900) & (year <= 2200) & (month >= 1) & (month <= 12) & (day <= 31)).all()):
                 return True
         return False
 
