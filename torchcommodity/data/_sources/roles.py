@@ -51,8 +51,6 @@ def assign_roles(table: Table, options: ReadOptions) -> Reading:
             layout = RoleFinder(table, BY_NAME["wide"], ReadOptions()).find_layout()
             vendor = BY_NAME["bloomberg" if key(field).startswith("px ") else "yfinance"]
             return Reading(table, layout, record or vendor, field)
-    if table.kind != "DataFrame":  # spreadsheets break lines in a cell
-        table = table.select(range(len(table.names)), [re.sub(r"\s*[\r\n]+\s*", " ", name) for name in table.names])
     seen: set[str] = set()
     for name in table.names:
         if not name.isprintable():

@@ -15,7 +15,7 @@ from torchcommodity.data._core.errors import DataError, make_finding
 from torchcommodity.data._core.prices import Array
 from torchcommodity.data._sources.columns.dates import find_style
 from torchcommodity.data._sources.formats import is_known, key
-from torchcommodity.data._sources.tables.table import Column, Origin, Table
+from torchcommodity.data._sources.tables.table import Column, Origin, Table, column_name
 
 BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
 SAMPLE_BYTES = 2**16  # first bytes from which the encoding is told
@@ -240,7 +240,7 @@ def read_delimited(body: bytes, origin: Origin, encoding: str | None = None) -> 
     columns = _split_columns(rows, first, end, len(names), origin)
     titles = (*rows.comments, *(" ".join(filter(None, cells)) for _, cells in head[:top]), *(text for _, text in notes))
     levels = tuple(tuple(cell.strip() for cell in cells) for _, cells in head[top:first]) if first - top > 1 else ()
-    named = [Column(name.strip(), cells) for name, cells in zip(names, columns)]
+    named = [Column(column_name(name), cells) for name, cells in zip(names, columns)]
     # separators at the end of every line are no columns
     while not levels and len(named) > 1 and not named[-1].name and not any(map(str.strip, named[-1].cells)):
         named.pop()

@@ -22,7 +22,7 @@ from torchcommodity.data._core.errors import DataError, make_finding, summarize_
 from torchcommodity.data._core.prices import Array
 from torchcommodity.data._sources.formats import UNIT
 from torchcommodity.data._sources.tables import workbook_process
-from torchcommodity.data._sources.tables.table import Column, Origin, Table
+from torchcommodity.data._sources.tables.table import Column, Origin, Table, column_name
 
 Rows = list[list[Any]]  # cells of a sheet: text, numbers, dates, booleans; "" = empty
 
@@ -63,7 +63,7 @@ def read_sheet(rows: Rows, origin: Origin) -> Table:
         end -= 1
     lines, notes = lines[:end], lines[end:]
     titles = tuple(" ".join(map(str, filled(row))) for row in rows[:head] if filled(row))
-    names = [str(name).strip() for name in rows[head]] if rows else []
+    names = [column_name(str(name)) for name in rows[head]] if rows else []
     cells = [[rows[n][column] for n in lines] for column in range(len(names))]
     used = [n for n, (name, column) in enumerate(zip(names, cells)) if name or filled(column)]
     columns = tuple(to_column(names[n], cells[n]) for n in used)

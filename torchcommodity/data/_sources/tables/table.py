@@ -34,6 +34,15 @@ _NUMBER = re.compile(
 )
 
 
+def column_name(cell: str) -> str:
+    r"""The name of a column: the text of its cell in a header, whose line breaks are spaces.
+
+    >>> column_name("WTI\n$/bbl ")
+    'WTI $/bbl'
+    """
+    return re.sub(r"\s*[\r\n]+\s*", " ", cell.strip())
+
+
 @dataclass(frozen=True, eq=False)
 class Column:
     """One column of R cells.
