@@ -392,6 +392,14 @@ def test_dates_of_two_digits_each_are_told_by_their_order(tmp_path, style, first
             assert pd.DatetimeIndex(data.read(path, date_order=order).dates).equals(dates.as_unit("s"))
 
 
+def test_shuffled_month_ends_of_two_digits_each_are_days_first(tmp_path):
+    months = pd.date_range("2005-01-31", periods=150, freq="ME")
+    path = tmp_path / "prices.csv"
+    rows = [f"{day:%d/%m/%y},{70 + n % 7}" for n, day in enumerate(months)]
+    path.write_text("\n".join(["date,WTI", *np.random.default_rng(0).permutation(rows)]))
+    assert pd.DatetimeIndex(data.read(path).dates).equals(months.as_unit("s"))
+
+
 def test_an_impossible_day_does_not_turn_the_year_to_the_front(tmp_path):
     path = tmp_path / "prices.csv"
     path.write_text("date,WTI\n28/02/24,70\n29/02/24,71\n30/02/24,72\n")

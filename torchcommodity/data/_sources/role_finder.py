@@ -277,7 +277,7 @@ class RoleFinder:
             hint = "; name it with --date NAME (date=)"
             if self.table.kind == "DataFrame":
                 hint = "; make them the index, as pd.to_datetime reads them, or a column date"
-            elif len(columns) == 1:
+            elif len(columns) == 1 and self.table.kind == "CSV":
                 hint = "; separate the columns by comma, semicolon, tab or bar"
             raise self._error("one column of dates, such as date", f"none among {self._words(columns)}", hint)
         return named[0]

@@ -219,7 +219,7 @@ def _first_of_two_digits(parts: Mapping[str, list[str]]) -> str:
 
 
 def _is_year_first(parts: Mapping[str, list[str]]) -> bool:
-    """Whether 24/03/15 is of March 2024, as in East Asia: the dates are then sorted, or at least closer together."""
+    """Whether 24/03/15 is of March 2024, as in East Asia: so the dates are sorted, otherwise not, or farther apart."""
     first = _first_of_two_digits(parts)
     if not first or not _moments(parts, "ymd")[1].all():
         return False
@@ -229,7 +229,7 @@ def _is_year_first(parts: Mapping[str, list[str]]) -> bool:
         days = _moments(parts, order)[0].astype(np.int64)
         steps = np.diff(days)
         ranks.append((bool((steps > 0).all() or (steps < 0).all()), -np.ptp(days)))
-    return bool(ranks[0] > max(ranks[1:]))
+    return bool(ranks[0][0] and ranks[0] > max(ranks[1:]))
 
 
 def _second_zone(dates: Dates) -> dict[str, str]:
