@@ -12,6 +12,7 @@ import pytest
 import torch
 from torch import Tensor
 
+import torch_opkit as opkit
 from torch_opkit import OPERATORS, Op
 from torch_opkit import _native as native
 
@@ -87,6 +88,17 @@ def test_op_differentiates_its_reference_to_any_order() -> None:
     assert torch.autograd.gradgradcheck(lambda g, x: cube_gradient(g, x, power=4)[0], (grad, x))
     tangent = torch.func.jvp(torch.func.grad(cube), (x[0].detach(),), (torch.tensor(1.0, dtype=torch.double),))[1]
     assert tangent == 12
+
+
+def test_vjp_under_vmap_of_a_function_that_captures_what_is_batched() -> None:
+    x, weights = torch.tensor([2.0, -1.0], requires_grad=True), torch.eye(2)
+
+    def gradient(weight: Tensor) -> Tensor:
+        return opkit.vjp(lambda x: (x**3 * weight, weight), [x], (torch.ones(2), None))[0]
+
+    batched = torch.func.vmap(gradient)(weights)
+    assert batched.equal(3 * x**2 * weights)
+    assert torch.autograd.grad(batched.sum(), x)[0].equal(6 * x)
 
 
 def test_op_differentiates_its_reference_by_tensors_that_are_present() -> None:

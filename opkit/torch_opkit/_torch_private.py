@@ -29,6 +29,7 @@ __all__ = [
     "find_schema",
     "forward_ad",
     "forward_mode_active",
+    "is_batched",
     "is_tensor_like_type",
     "meta_table",
     "parse_schema",
@@ -56,6 +57,7 @@ try:
     from torch._C._functorch import (  # type: ignore[attr-defined]  # not in its stub
         _set_vmap_fallback_warning_enabled as warn_vmap_fallback,
     )
+    from torch._C._functorch import is_batchedtensor as is_batched
     from torch._decomp import decomposition_table, meta_table
     from torch._functorch.autograd_function import (  # type: ignore[attr-defined]  # private, see above
         enable_single_level_autograd_function as single_level,

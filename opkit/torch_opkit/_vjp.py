@@ -37,13 +37,27 @@ def vjp(
         primals = list(inputs)
         offsets = [torch.zeros_like(x, requires_grad=True) for x in primals]  # torch.func forbids x.requires_grad_()
         results = as_results(function(*(x + offset for x, offset in zip(primals, offsets))))
-        pairs = zip(results, as_results(cotangent), strict=True)
-        dependent = [(y, c) for y, c in pairs if y.requires_grad and c is not None]
-        if not dependent:  # a function with a derivative of zero, such as a comparison
-            return tuple(torch.zeros_like(x) for x in primals)
-        outputs, cotangents = zip(*dependent)
-        gradients = torch.autograd.grad(outputs, offsets, cotangents, create_graph=True, materialize_grads=True)
+        if any(map(private.is_batched, results)):  # vmap records nothing on leaves that it does not batch
+            gradients = _batched_vjp(function, primals, as_results(cotangent))
+        else:
+            pairs = zip(results, as_results(cotangent), strict=True)
+            dependent = [(y, c) for y, c in pairs if y.requires_grad and c is not None]
+            if not dependent:  # a function with a derivative of zero, such as a comparison
+                return tuple(torch.zeros_like(x) for x in primals)
+            outputs, cotangents = zip(*dependent)
+            gradients = torch.autograd.grad(outputs, offsets, cotangents, create_graph=True, materialize_grads=True)
     return tuple(gradient.detach() for gradient in gradients) if in_kernel else gradients
+
+
+def _batched_vjp(
+    function: Callable[..., Any], primals: list[Tensor], cotangents: tuple[Tensor | None, ...]
+) -> tuple[Tensor, ...]:
+    def results(*inputs: Tensor) -> tuple[Tensor, ...]:
+        pairs = zip(as_results(function(*inputs)), cotangents, strict=True)
+        return tuple(y for y, c in pairs if c is not None)
+
+    gradients: tuple[Tensor, ...] = torch.func.vjp(results, *primals)[1](tuple(c for c in cotangents if c is not None))
+    return gradients
 
 
 def differentiate_reference(reference: Callable[..., Any], overload: torch._ops.OpOverload) -> Callable[..., Any]:

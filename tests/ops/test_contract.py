@@ -11,7 +11,7 @@ from torchcommodity import ops
 assert ops.NATIVE is not None  # importing ops registers the operators
 NAMES = sorted(name.removeprefix("commodity::") for name in opkit.OPERATORS if name.startswith("commodity::"))
 EAGER = [check.name for check in CHECKS.values() if not check.compiled]
-# not of an operator that is only the derivative of others: gradcheck is their second derivative, and nobody takes more
+# of an operator that is only the derivative of others, gradcheck is their second derivative; these are slow
 HIGHER = {
     "aot_dispatch",
     "causal_gradient",
@@ -26,18 +26,27 @@ HIGHER = {
 }
 
 
-def checks_of(name: str) -> list[str]:
-    return [check for check in EAGER if not (name.endswith(("_backward", "_tangent")) and check in HIGHER)]
+def is_higher(name: str, check: str) -> bool:
+    return name.endswith(("_backward", "_tangent")) and check in HIGHER
 
 
 @functools.cache
-def report(name: str) -> opkit.Report:
-    return opkit.check(opkit.OPERATORS[f"commodity::{name}"], only=checks_of(name))
+def report(name: str, higher: bool) -> opkit.Report:
+    """Of all checks if those of higher derivatives are asked for, which depend on others."""
+    checks = [check for check in EAGER if higher or not is_higher(name, check)]
+    return opkit.check(opkit.OPERATORS[f"commodity::{name}"], only=checks)
 
 
-@pytest.mark.parametrize(("name", "check"), [(name, check) for name in NAMES for check in checks_of(name)])
+PARAMETERS = [
+    pytest.param(name, check, marks=[pytest.mark.slow] if is_higher(name, check) else [])
+    for name in NAMES
+    for check in EAGER
+]
+
+
+@pytest.mark.parametrize(("name", "check"), PARAMETERS)
 def test_contract(name: str, check: str) -> None:
-    result = report(name)[check]
+    result = report(name, is_higher(name, check))[check]
     if result.status == "skip":
         pytest.skip(result.cause)
     assert result.status == "pass", str(result)
