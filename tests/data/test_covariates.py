@@ -194,3 +194,8 @@ def test_covariates_refuse_negative_values_and_repeated_dates():
         data.to_covariates(pd.concat([STOCKS, STOCKS[:1]]), lag="5D")
     with pytest.raises(data.DataError, match="distinct names; got STOCKS, STOCKS"):
         data.to_covariates(STOCKS, lag="0D").join(data.to_covariates(STOCKS, lag="1D"))
+
+
+def test_a_missing_column_of_covariates_is_said_with_their_own_option() -> None:
+    with pytest.raises(data.DataError, match=r"\(--covariates-column, column=\)"):
+        data.to_covariates(pd.DataFrame({"date": ["2024-01-05"], "VIX": [13.0]}), lag="0D", column="VXX")

@@ -19,7 +19,7 @@ COMMANDS = (
 )  # fmt: skip
 EXIT_CODES = (
     "Exit codes: 0 done; 1 a check failed (doctor); 2 invalid input; 3 done, but some panels were rejected (batch); "
-    "4 the code under test crashed (profile, scoreboard); 130 interrupted."
+    "4 the code under test crashed (profile, scoreboard); 130 interrupted; 143 terminated."
 )
 INPUTS = ("source", "data", "references", "curve", "covariates", "config", "model", "quantiles")
 

@@ -115,12 +115,16 @@ def _from_table(table: Table, options: ReadOptions) -> list[Observations]:
     if options.contract is not None:
         raise DataError(f"covariates: contract: expected no column of contracts, or symbol=; got {options.contract!r}")
     published = _find(table, PUBLISHED)
-    name = _find(table, NAME) if options.symbol is None else table.find(options.symbol, "symbol", by=key)
+    name = (
+        _find(table, NAME)
+        if options.symbol is None
+        else table.find(options.symbol, "symbol", by=key, prefix="covariates-")
+    )
     date = _find_date(table, published, options)
     ignored = {date, published, name, *(n for n, label in enumerate(table.names) if label in IGNORED)}
     rest = [column for n, column in enumerate(table.columns) if n not in ignored]
     if options.column is not None:
-        rest = [table.columns[table.find(options.column, "column", by=key)]]
+        rest = [table.columns[table.find(options.column, "column", by=key, prefix="covariates-")]]
     hint = "; name one with column= (--covariates-column)"
     if not rest or (name is not None and len(rest) > 1):
         expected = "columns of values" if name is None else "one column of values beside the names"
@@ -142,7 +146,7 @@ def _from_table(table: Table, options: ReadOptions) -> list[Observations]:
 def _find_date(table: Table, published: int | None, options: ReadOptions) -> int:
     """The column of dates: as stated, by its name, by its type, by its cells."""
     if options.date is not None:
-        return table.find(options.date, "date", by=key)
+        return table.find(options.date, "date", by=key, prefix="covariates-")
     if (named := _find(table, DATE)) is not None:
         return named
     by_type = [n for n, column in enumerate(table.columns) if column.is_time and n != published]

@@ -290,8 +290,14 @@ class Table:
         selected = tuple(replace(self.columns[n], name=name) for n, name in zip(columns, names))
         return replace(self, columns=selected, levels=())
 
-    def find(self, name: str, option: str, *, by: Callable[[str], str] = str) -> int:
+    def find(self, name: str, option: str, *, by: Callable[[str], str] = str, prefix: str = "") -> int:
         """The number of the column that an option names: exactly, or else `by` what names have in common.
+
+        Args:
+            name: of the column.
+            option: the keyword; in the shell it follows the prefix.
+            by: what exact names and others share.
+            prefix: such as "covariates-".
 
         Raises:
             DataError: no such column, or several.
@@ -300,7 +306,9 @@ class Table:
         matches = exact or [n for n, label in enumerate(self.names) if by(label) == by(name)]
         if len(matches) != 1:
             got = summarize_names((label or "''" for label in self.names), limit=12)
-            raise DataError(f"{self.header}: expected a column named {name!r} (--{option}, {option}=); got {got}")
+            raise DataError(
+                f"{self.header}: expected a column named {name!r} (--{prefix}{option}, {option}=); got {got}"
+            )
         return matches[0]
 
     def texts(self, column: Column | None) -> list[str]:
