@@ -11,6 +11,7 @@ from pathlib import Path
 from futures import futures
 from markdown import environment, replace_table
 
+from torchcommodity.data import horizon_name
 from torchcommodity.forecast import Backtest, backtest, conformal, score
 from torchcommodity.training import HAR_GARCH
 
@@ -25,7 +26,7 @@ def table(result: Backtest, years: tuple[int, int], windows: list[int], step: in
         part = conformal(result, window=window, step=step).between(*years)
         frame = score(part, model=CONFORMAL, reference=HAR_GARCH).to_pandas()
         scores[window] = frame.set_index(["model", "horizon"])
-    yield "| window, rows | " + " | ".join(f"{h} rows" for h in result.horizons) + " |"
+    yield "| window, rows | " + " | ".join(horizon_name(h, "daily") for h in result.horizons) + " |"
     yield "|---|" + "---:|" * len(result.horizons)
     uncorrected = scores[windows[0]].loc[HAR_GARCH]
     cells = [f"0, coverage {100 * uncorrected.loc[h].coverage90:.1f} %" for h in result.horizons]

@@ -192,12 +192,3 @@ def test_continuous_refuses_what_the_table_does_not_have():
         build(market().drop(columns="volume"), "volume")
     with pytest.raises(DataError, match="expected contracts of 'NG' for delivery in the months"):
         build(market("NG", "2019-01-02", "2019-02-28").query("delivery < '2019-05'"), "months=Z")
-
-
-def test_panama_adjustment_measures_no_gap_from_a_zero_in_the_place_of_a_settlement(tmp_path):
-    rows = ["2020-03-18,CLJ20,20.37", "2020-03-18,CLK20,20.83", "2020-03-19,CLJ20,25.22", "2020-03-19,CLK20,0"]
-    rows += ["2020-03-20,CLJ20,22.43", "2020-03-20,CLK20,0", "2020-03-23,CLK20,23.36"]
-    path = tmp_path / "contracts.csv"
-    path.write_text("\n".join(["date,contract,settle", *rows]))
-    prices = data.read(path, adjustment="panama").values.squeeze(1).tolist()
-    assert prices == pytest.approx([20.83, 25.68, 22.89, 23.36])

@@ -155,8 +155,7 @@ def adjust(quotes: Quotes, held: Array, adjustment: Adjustment) -> tuple[Array, 
     """Back-adjusted prices (T,) of the contracts held (T,); the last contract is unchanged.
 
     "panama" adds the differences F_next - F_held of all later rolls, "ratio" multiplies by their ratios. Each is
-    measured on the last row before the roll on which both contracts have a price that is not zero (with "ratio", a
-    positive one): vendors write zeros where there was no settlement.
+    measured on the last row before the roll on which both contracts have a price (with "ratio", a positive one).
 
     Returns:
         The prices, NaN before a roll without such a row; and the rows of those rolls.
@@ -168,7 +167,7 @@ def adjust(quotes: Quotes, held: Array, adjustment: Adjustment) -> tuple[Array, 
     gaps = np.full(len(rolls), np.nan)
     for n, roll in enumerate(rolls):
         pair = quotes.prices[:roll, held[[roll - 1, roll]]]  # the contract left and the one entered
-        usable = ((pair > 0) if adjustment == "ratio" else np.isfinite(pair) & (pair != 0)).all(axis=1)
+        usable = (pair > 0).all(axis=1) if adjustment == "ratio" else ~np.isnan(pair).any(axis=1)
         if usable.any():
             left, entered = pair[np.flatnonzero(usable)[-1]]
             gaps[n] = entered / left if adjustment == "ratio" else entered - left
