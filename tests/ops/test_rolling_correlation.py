@@ -36,6 +36,15 @@ def test_rolling_correlation_packed_equals_matrices(prices: Tensor) -> None:
     assert torch.equal(packed.regime, full.regime)
 
 
+def test_correlation_regime_compiles_with_a_threshold_that_changes(prices: Tensor) -> None:
+    correlation = ops.rolling_correlation(ops.log_returns(prices), 21)
+    compiled = torch.compile(ops.correlation_regime, backend="eager", fullgraph=True)
+    for threshold in (0.1, 0.2):
+        assert torch.equal(
+            compiled(correlation, threshold).regime, ops.correlation_regime(correlation, threshold).regime
+        )
+
+
 @pytest.mark.parametrize("packed", [False, True])
 def test_correlation_regime_gradient_reaches_prices(prices: Tensor, packed: bool) -> None:
     layer = nn.RollingCorrelation(5, min_periods=3, lag=2, packed=packed)

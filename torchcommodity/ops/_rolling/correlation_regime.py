@@ -83,7 +83,7 @@ def correlation_regime(
         raise_invalid("correlation_regime", "correlation must be (..., T, N, N)", correlation=correlation)
     if not isinstance(threshold, (int, float, Real, Tensor)):
         raise_invalid("correlation_regime", "threshold must be a number", TypeError, threshold=threshold)
-    if not (math.isfinite(threshold) and threshold >= 0):
+    if not 0 <= threshold < math.inf:  # isfinite would break the graph of torch.compile at a threshold that changes
         raise_invalid("correlation_regime", "threshold must be finite and >= 0", threshold=threshold)
     return CorrelationRegime(*operator(correlation, float(threshold), lag, packed))
 
