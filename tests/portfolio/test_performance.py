@@ -35,6 +35,12 @@ def test_performance_of_cash_is_zero() -> None:
     assert np.isnan(result.sharpe_ratio)
 
 
+def test_sharpe_ratio_of_constant_returns_is_nan() -> None:
+    constant = np.full(100, 0.01)
+    assert constant.std() > 0  # by rounding
+    assert np.isnan(portfolio.sharpe_ratio(constant))
+
+
 def test_tradable_panel_of_spot_prices_has_plain_returns(panel: Panel) -> None:
     tradable = portfolio.tradable_panel(panel)
     expected = torch.expm1(log_returns(panel.values.plain()))

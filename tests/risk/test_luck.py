@@ -54,8 +54,10 @@ def test_sharpe_probabilities_of_real_returns() -> None:
 
 
 def test_sharpe_probabilities_of_constant_and_missing_returns() -> None:
-    assert np.isnan(probabilistic_sharpe_ratio(np.ones(10)))
-    assert np.isnan(deflated_sharpe_ratio(np.ones(10), [0.1, 0.2]).sharpe_ratio)
+    constant = np.full(100, 0.01)
+    assert constant.std() > 0  # by rounding
+    assert np.isnan(probabilistic_sharpe_ratio(constant))
+    assert np.isnan(deflated_sharpe_ratio(constant, [0.1, 0.2]).sharpe_ratio)
     with pytest.raises(
         ValueError, match=r"probabilistic_sharpe_ratio: returns must have at least 2 finite .*; got v.*=0"
     ):

@@ -80,9 +80,10 @@ def sharpe_ratio(
         >>> round(sharpe_ratio(np.array([0.01, -0.01, 0.02])), 2)
         6.93
     """
-    deviation = float(returns.std(ddof=1))
     excess = float(returns.mean()) - check_risk_free(risk_free, rows_per_year)
-    return math.sqrt(rows_per_year) * excess / deviation if deviation > 0 else math.nan
+    if np.ptp(returns) == 0:  # rounding gives most constant returns a deviation
+        return math.nan
+    return math.sqrt(rows_per_year) * excess / float(returns.std(ddof=1))
 
 
 def as_series(returns: Tensor) -> Series:  # (T,)

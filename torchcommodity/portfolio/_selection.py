@@ -79,7 +79,7 @@ def portfolio_selection(
     if benchmark not in returns:
         names = ", ".join(map(str, returns.columns))
         raise ValueError(f"portfolio_selection: benchmark must be one of {names}; got {benchmark!r}")
-    invested = returns.loc[:, returns.std() > 0]
+    invested = returns.loc[:, returns.max() > returns.min()]
     if benchmark not in invested or invested.shape[1] < 2 or len(returns) < 2 * BLOCK:
         nothing = dict.fromkeys(map(str, returns.columns), math.nan)
         return PortfolioSelection(nothing, benchmark, benchmark, math.nan, math.nan)

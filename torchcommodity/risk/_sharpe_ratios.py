@@ -71,7 +71,7 @@ def probabilistic_sharpe_ratio(
     r = r[np.isfinite(r)] - check_risk_free(risk_free, rows_per_year)
     if len(r) < 2:
         raise_invalid("probabilistic_sharpe_ratio", "returns must have at least 2 finite values", values=len(r))
-    if r.std() == 0:
+    if np.ptp(r) == 0:  # rounding gives most constant returns a deviation
         return math.nan
     ratio, reference = r.mean() / r.std(ddof=1), benchmark / math.sqrt(rows_per_year)
     return sharpe_probability(ratio, reference, len(r), stats.skew(r), stats.kurtosis(r, fisher=False))
