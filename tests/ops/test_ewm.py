@@ -51,6 +51,14 @@ def test_ewm_correlation_equals_pandas_on_real_prices(prices: Tensor) -> None:
     assert_close(ops.ewm_correlation(prices, span=20)[5:], expected[5:], 1e-6, 1e-8)
 
 
+@pytest.mark.parametrize("name", ["ewm_covariance", "ewm_correlation"])
+def test_pairwise_operators_name_the_argument_of_the_caller(name: str) -> None:
+    with pytest.raises(ValueError, match=rf"^{name}: x must be \(\.\.\., T, N\); got x \(12,\)$"):
+        getattr(ops, name)(torch.ones(12), span=5)
+    with pytest.raises(TypeError, match=f"^{name}: x must be a Tensor .* got x='ndarray'$"):
+        getattr(ops, name)(np.ones((12, 3)), span=5)
+
+
 @settings(max_examples=40, deadline=None)
 @given(
     rows=st.lists(st.sampled_from([np.nan, np.inf, 1.1, -2.5, 1e6, 1e6 + 1e-2]), min_size=1, max_size=40),

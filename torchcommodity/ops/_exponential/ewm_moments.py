@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from torch_opkit import Past, has_float64, live
+from torch_opkit.arguments import check_panel
 from torchcommodity.ops._exponential.decay import Decay, check_decay, live_decay
 from torchcommodity.ops._exponential.ewm_covariance_float32 import ewm_covariance_float32
 from torchcommodity.ops._exponential.ewm_mean import ewm_mean_step
@@ -134,6 +135,7 @@ def ewm_covariance(
         tensor([[2., 4.],
                 [4., 8.]])
     """
+    check_panel("ewm_covariance", x=x)
     first, second = all_pairs(x)
     decay = check_decay("ewm_covariance", first, com, span, halflife, alpha, min_periods)
     covariance = _covariance(first, second, *decay, adjust, ignore_na, min_periods, bias)
@@ -163,6 +165,7 @@ def ewm_correlation(
         >>> ops.ewm_correlation(torch.tensor([[1.0, 2.0], [3.0, 6.0], [2.0, 5.0]]), com=1)[-1, 0]
         tensor([1.0000, 0.9234])
     """
+    check_panel("ewm_correlation", x=x)
     first, second = all_pairs(x)
     decay = check_decay("ewm_correlation", first, com, span, halflife, alpha, min_periods)
     return _matrices(_correlation(first, second, *decay, adjust, ignore_na, min_periods), x.shape[-1])
