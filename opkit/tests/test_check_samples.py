@@ -100,3 +100,8 @@ def test_check_takes_samples_of_a_record_with_numbers() -> None:
         report = opkit.check(record, samples=samples, only="values_float64", compiled=False)
         assert not report.failures, report
     assert not opkit.check(record, settings={"k": [1, 2]}, only="values_float64", compiled=False).failures
+
+
+def test_a_sample_without_values_has_an_empty_jacobian() -> None:
+    report = opkit.check(torch.relu, samples=[torch.rand(0, 3).double()], only="jacrev")
+    assert report["jacrev"].status == "pass"

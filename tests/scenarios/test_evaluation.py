@@ -1,5 +1,7 @@
 """`stylized_facts`, `fact_distances`, `stationary_bootstrap` and `evaluate_scenarios`."""
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -83,9 +85,21 @@ def test_stationary_bootstrap_equals_arch(windows: Tensor) -> None:
     assert scenarios.symbols == ("synthetic:A", "synthetic:B")
 
 
-def test_stationary_bootstrap_rejects_paths_longer_than_the_past() -> None:
-    with pytest.raises(ValueError, match=r"stationary_bootstrap: paths must be >= 1 and rows <= 10, .* rows=11"):
-        stationary_bootstrap(torch.zeros(10, 1), ("A",), 1, 11)
+@pytest.mark.parametrize(
+    ("rows", "block", "value", "message"),
+    [
+        (11, 2.0, 0.0, r"rows in \[1, 10\], .* rows=11"),
+        (0, 2.0, 0.0, r"rows in \[1, 10\], .* rows=0"),
+        (5, 0.5, 0.0, r"block must be >= 1 row; got block=0\.5"),
+        (5, math.nan, 0.0, "block must be >= 1 row; got block=nan"),
+        (5, 2.0, math.nan, "returns must be finite"),
+    ],
+)
+def test_stationary_bootstrap_rejects_what_it_cannot_resample(
+    rows: int, block: float, value: float, message: str
+) -> None:
+    with pytest.raises(ValueError, match=f"stationary_bootstrap: .*{message}"):
+        stationary_bootstrap(torch.full((10, 1), value), ("A",), 1, rows, block=block)
 
 
 def test_evaluate_scenarios_has_every_source(model: ScenarioModel, prices: Panel) -> None:

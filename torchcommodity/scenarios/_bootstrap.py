@@ -31,7 +31,7 @@ def stationary_bootstrap(
         block: mean block length in rows; by default the optimal length for r^2, averaged over the assets.
 
     Raises:
-        ValueError: `paths` is not positive, or `rows` exceeds R.
+        ValueError: `paths` is not positive, `rows` is not in [1, R], `block` is below 1, or a return is not finite.
 
     References:
         Politis, Romano (1994). The stationary bootstrap. JASA 89. doi:10.1080/01621459.1994.10476870.
@@ -48,9 +48,13 @@ def stationary_bootstrap(
         from arch.bootstrap import StationaryBootstrap, optimal_block_length
 
     past = returns.double().numpy()
-    if rows > len(past) or paths < 1:
-        rule = f"paths must be >= 1 and rows <= {len(past)}, the number of returns"
+    if not 1 <= rows <= len(past) or paths < 1:
+        rule = f"paths must be >= 1 and rows in [1, {len(past)}], the number of returns"
         raise ValueError(f"stationary_bootstrap: {rule}; got paths={paths}, rows={rows}")
+    if not np.isfinite(past).all():
+        raise ValueError("stationary_bootstrap: returns must be finite; got NaN or infinity; leave out such rows")
+    if block is not None and not block >= 1:
+        raise ValueError(f"stationary_bootstrap: block must be >= 1 row; got block={block}")
     mean_block = float(optimal_block_length(past**2)["stationary"].mean()) if block is None else block
     paths_per_sample = len(past) // rows
     bootstrap = StationaryBootstrap(mean_block, past, seed=seed)  # type: ignore[arg-type]

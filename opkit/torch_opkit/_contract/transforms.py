@@ -78,7 +78,9 @@ def _jacobian(case: Case) -> Tensors:
     leaves = case.leaves()
     flat = torch.cat([y.flatten() for y in case.finite_outputs(*leaves)])
     rows = [torch.autograd.grad(y, leaves, retain_graph=True, materialize_grads=True) for y in flat]
-    return tuple(torch.stack(columns) for columns in zip(*rows))
+    return tuple(
+        torch.stack([row[i] for row in rows]) if rows else x.new_empty(0, *x.shape) for i, x in enumerate(leaves)
+    )
 
 
 def _flat_outputs(case: Case) -> Callable[..., Tensor]:
