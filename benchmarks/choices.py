@@ -3,7 +3,7 @@
 The test years of the published table come later and are not used here.
 
 python benchmarks/choices.py FOLDER                    # settings of the econometric part, against the baseline har
-python benchmarks/choices.py FOLDER --networks         # every network, against its own untrained baseline; hours
+python benchmarks/choices.py FOLDER --networks         # every network, against its own untrained baseline
 python benchmarks/choices.py FOLDER --page docs/results/choices.md
 python benchmarks/choices.py FOLDER --ablation --page docs/results/skill.md   # parts of the default, on 2017 to 2023
 """
