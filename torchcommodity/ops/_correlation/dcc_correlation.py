@@ -8,7 +8,7 @@ from torch_opkit import Bad, Cases, Golden, Op, Past, Sample, live
 from torch_opkit.arguments import check_panel, check_values, raise_invalid
 from torchcommodity.ops._correlation.dcc_correlation_backward import example_parameters, split_gradients
 from torchcommodity.ops._correlation.dcc_correlation_backward import operator as backward
-from torchcommodity.ops._correlation.sweep import regress, sweep, symmetric
+from torchcommodity.ops._correlation.sweep import regress, symmetric
 from torchcommodity.ops._volatility.parameters import broadcast_parameter
 
 Parameter = Tensor | float
@@ -117,8 +117,12 @@ def _is_covariance(matrix: Tensor, argument: Parameter) -> Tensor:
     tolerance = max(1e-4, 2 * torch.finfo(dtype).eps if dtype.is_floating_point else 0)
     size = matrix.diagonal(dim1=-2, dim2=-1).abs().sum(-1)
     same = ((matrix - matrix.mT).abs() <= tolerance * size[..., None, None]).all(-1).all(-1)
-    everything = torch.ones(matrix.shape[:-1], dtype=torch.bool, device=matrix.device)
-    return same & sweep(symmetric(matrix.detach()), everything)[1].isfinite()
+    rest, pivots = symmetric(matrix.detach()), []
+    for _ in range(matrix.shape[-1]):  # elimination, since ONNX has no linear algebra
+        pivots.append(rest[..., 0, 0])
+        rest = rest[..., 1:, 1:] - rest[..., 1:, :1] * (rest[..., :1, 1:] / rest[..., :1, :1])
+    pivot = torch.stack(pivots, -1)
+    return same & ((pivot > 0) & (pivot < torch.inf)).all(-1)
 
 
 def normalize_covariance(q: Tensor) -> Tensor:
