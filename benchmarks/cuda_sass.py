@@ -16,9 +16,18 @@ REGISTER = re.compile(r"\b(UR|UP|R|P)(\d+)\b")
 # Cycles until the result of an instruction is there, and those for which a warp occupies its unit, compute capability
 # 9.0: CUDA C++ Programming Guide, arithmetic throughput; Luo et al. (2024). Benchmarking and dissecting the Nvidia
 # Hopper GPU architecture via microbenchmarking, arXiv:2402.13499
-LATENCY = {"LDL": 35, "LDS": 30, "SHFL": 24, "BAR": 30, "MUFU": 24, "F2": 14, "I2": 14, "D": 8}
-ISSUE = {"LD": 4, "ST": 4, "SHFL": 4, "MUFU": 8, "F2F": 8, "I2F": 8, "F2I": 8, "D": 2}
-ACCESSES = ("LDG", "STG", "LDS", "STS")
+LATENCY = {"LDL": 41, "LDS": 29, "SHFL": 24, "BAR": 30, "MUFU": 24, "F2": 14, "I2": 14, "D": 8}
+# Units work side by side: the busiest counts, or the scheduler, which issues one instruction in a cycle
+UNITS = {
+    "memory": {"LD": 4, "ST": 4, "SHFL": 4},
+    "special": {"MUFU": 8, "F2F": 8, "I2F": 8, "F2I": 8},
+    "float64": {"D": 2},
+    "integer": dict.fromkeys(
+        ("IADD", "VIADD", "ISETP", "FSETP", "LOP", "SEL", "FSEL", "SHF", "LEA", "PRMT", "VIMNMX", "FMNMX", "IABS"), 2
+    ),
+    "multiply": {"IMAD": 2, "FFMA": 1, "FADD": 1, "FMUL": 1},
+}
+LOADS, STORES = ("LDG", "LD.", "LDS"), ("STG", "ST.", "STS")
 
 
 @dataclass(frozen=True)
@@ -37,7 +46,7 @@ class Instruction:
 
     @property
     def is_access(self) -> bool:
-        return self.opcode.startswith(ACCESSES)
+        return self.opcode.startswith(LOADS + STORES)
 
     def registers(self) -> tuple[list[str], list[str]]:
         """Written and read."""
@@ -63,8 +72,14 @@ class Loop:
 
     @property
     def issue(self) -> int:
-        """Cycles for which the units are occupied."""
-        return sum(step.value(ISSUE, 1) for step in self.code)
+        """Cycles for which the busiest unit is occupied."""
+        units = (sum(step.value(cycles, 0) for step in self.code) for cycles in UNITS.values())
+        return max(len(self.code), *units)
+
+    @property
+    def loads(self) -> int:
+        """Those from global memory."""
+        return sum(step.opcode.startswith(("LDG", "LD.")) for step in self.code)
 
     def latency(self, load: float) -> float:
         """Cycles of a warp that has the units for itself, where a load from global memory takes `load`."""
@@ -109,6 +124,6 @@ def run(code: list[Instruction], load: float) -> float:
     for step in code:
         written, read = step.registers()
         clock = max([clock + 1, *(ready.get(name, 0.0) for name in read)])
-        latency = load if step.opcode.startswith("LDG") else step.value(LATENCY, 5)
+        latency = load if step.opcode.startswith(("LDG", "LD.")) else step.value(LATENCY, 5)
         ready |= dict.fromkeys(written, clock + latency)
     return clock

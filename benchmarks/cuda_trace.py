@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "ops"))
 
@@ -20,6 +21,8 @@ os.environ["TORCHCOMMODITY_NATIVE"] = "0"  # these kernels take the place of the
 
 import torch
 from cuda_unity import INCLUDES, OPS, unity
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.cpp_extension import library_paths
 
@@ -42,13 +45,40 @@ class Launch:
     sectors: int  # of 32 bytes, in the accesses of all warps
     touched: int  # sectors that differ
     shared: int  # accesses of threads to shared memory
-    longest: int  # accesses of one thread
+    longest: int  # accesses one after another: of the slowest thread between two barriers, added up
+    barriers: int  # of a block
+    memory: int  # bytes of shared memory of a block
 
     @classmethod
     def parse(cls, line: str) -> "Launch":
         kernel, body, *numbers = line.split("\t")
         units, threads, serial, sampled, *counts = map(int, numbers)
         return cls(kernel, body, units * -(-threads // 32), threads, serial, sampled / max(units, 1), *counts)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Of one call: launches of kernels, bytes of its results, and bytes that each kernel of torch reads and writes."""
+
+    launches: list[Launch]
+    size: int
+    torch: list[int]
+
+
+class TorchCalls(TorchDispatchMode):
+    """Operators of torch around the kernels, such as checks of values; views and allocations start no kernel."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bytes = list[int]()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        results = func(*args, **(kwargs or {}))
+        is_view = any(r.alias_info and not r.alias_info.is_write for r in func._schema.returns)
+        if func.namespace == "aten" and not is_view and "empty" not in func._schema.name:
+            tensors = (x for x in tree_leaves((args, kwargs, results)) if isinstance(x, Tensor))
+            self.bytes.append(sum(x.nbytes for x in tensors))
+        return results
 
 
 def compile_traced(folder: Path) -> Path:
@@ -76,27 +106,27 @@ class Tracer:
         self.library = ctypes.CDLL(str(library))
         self.library.take_trace.restype = ctypes.c_char_p
 
-    def count(self, call: Callable[[], object]) -> tuple[list[Launch], int]:
-        """The launches of one call, none if it fails or takes too long, and the bytes of its results."""
+    def count(self, call: Callable[[], object]) -> Counts:
+        """What one call does; nothing if it fails or takes too long."""
         receiver, sender = multiprocessing.Pipe(duplex=False)
         process = multiprocessing.get_context("fork").Process(target=self._run, args=(call, sender))
         process.start()
         sender.close()
         try:
-            text, size = receiver.recv() if receiver.poll(SECONDS) else ("", 0)
+            text, *counts = receiver.recv() if receiver.poll(SECONDS) else ("", 0, [])
         except EOFError:
-            text, size = "", 0
+            text, *counts = "", 0, []
         process.kill()
         process.join()
-        return [Launch.parse(line) for line in text.splitlines()], size
+        return Counts([Launch.parse(line) for line in text.splitlines()], *counts)
 
     def _run(self, call: Callable[[], object], sender: Connection) -> None:
         ctypes.CDLL(None).mallopt(-3, 1 << 16)  # M_MMAP_THRESHOLD: zeros are indices, if the sample does not write them
         self.library.take_trace()
-        with torch.no_grad():
+        with torch.no_grad(), TorchCalls() as calls:
             results = tree_leaves(call())
         size = sum(y.nbytes for y in results if isinstance(y, torch.Tensor))
-        sender.send((self.library.take_trace().decode(), size))
+        sender.send((self.library.take_trace().decode(), size, calls.bytes))
 
 
 def demangle(names: list[str]) -> Iterator[str]:

@@ -130,21 +130,29 @@ void launch_links(const Tensor&, int chains, int64_t links, const Tensor&, const
 
 // One thread runs all iterations of a loop before the next loop begins.
 struct Team {
+  TeamSize size;
+  mutable int64_t row = 0;
+
   template <typename Iteration>
   void each(int64_t n, const Iteration& iteration) const {
     for (int64_t i = 0; i < n; ++i) {
-      trace_thread(static_cast<int>(in_order(i, n)));
+      trace_thread(static_cast<int>(in_order(i, n) % size.threads));
       iteration(in_order(i, n));
     }
     trace_barrier();
   }
   template <typename Iteration>
   void each_row(int64_t n, const Iteration& iteration) const {
-    each(n, iteration);
+    for (int64_t i = 0; i < n; ++i) iteration(row = in_order(i, n));
+    trace_barrier();
   }
   template <typename Iteration>
   void each_column(int64_t n, const Iteration& iteration) const {
-    for (int64_t i = 0; i < n; ++i) iteration(in_order(i, n));
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t column = in_order(i, n);
+      trace_thread(static_cast<int>((row * size.columns + column % size.columns) % size.threads));
+      iteration(column);
+    }
   }
   template <typename T>
   void prefetch(const T*) const {}
@@ -155,7 +163,7 @@ void launch_teams(const Tensor&, int64_t panels, int64_t n, int64_t bytes, const
   std::vector<double> memory(bytes / sizeof(double));
   for_each_block<Body>("each_team", panels, TeamSize(n).threads, [&](int64_t panel) {
     trace_shared(memory.data(), bytes);
-    body(Team{}, panel, memory.data());
+    body(Team{TeamSize(n)}, panel, memory.data());
   });
 }
 

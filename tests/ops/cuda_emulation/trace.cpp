@@ -28,7 +28,8 @@ struct Launch {
   std::string kernel, body;
   int64_t units, run;
   int threads;
-  int64_t serial, sampled = 0, instructions = 0, bytes = 0, sectors = 0, shared = 0, longest = 0;
+  int64_t serial, sampled = 0, instructions = 0, bytes = 0, sectors = 0, shared = 0, longest = 0, barriers = 0;
+  int64_t memory = 0;  // bytes of shared memory of a unit
   std::unordered_map<uintptr_t, std::bitset<kPage / kSector>> touched;
 
   bool has(int64_t unit) const { return unit < run || (unit >= units / 2 && unit < units / 2 + run); }
@@ -36,7 +37,8 @@ struct Launch {
 
 std::unique_ptr<Launch> launch;
 std::vector<std::vector<Access>> lanes;  // global accesses of each thread since the last barrier
-std::vector<int64_t> accesses;           // of each thread of the unit, in global and shared memory
+std::vector<int64_t> accesses;           // of each thread since the last barrier, in global and shared memory
+int64_t path = 0, barriers = 0;          // of the unit: accesses one after another, of the slowest thread of each phase
 int lane = 0;
 bool running = false;  // a unit of the sample
 uintptr_t shared_begin = 0, shared_end = 0;
@@ -66,7 +68,8 @@ void count_warp(int first) {
 
 void end_unit() {
   commodity::trace_barrier();
-  for (int64_t& n : accesses) launch->longest = std::max(launch->longest, n), n = 0;
+  launch->longest = std::max(launch->longest, path), launch->barriers = std::max(launch->barriers, barriers - 1);
+  path = barriers = 0;
 }
 
 void end_launch() {
@@ -76,7 +79,8 @@ void end_launch() {
   for (const auto& [page, sectors] : launch->touched) touched += sectors.count();
   report << launch->kernel << '\t' << launch->body << '\t' << launch->units << '\t' << launch->threads << '\t'
          << launch->serial << '\t' << launch->sampled << '\t' << launch->instructions << '\t' << launch->bytes << '\t'
-         << launch->sectors << '\t' << touched << '\t' << launch->shared << '\t' << launch->longest << '\n';
+         << launch->sectors << '\t' << touched << '\t' << launch->shared << '\t' << launch->longest << '\t'
+         << launch->barriers << '\t' << launch->memory << '\n';
   launch.reset();
 }
 
@@ -116,10 +120,13 @@ void trace_thread(int number) { lane = number % static_cast<int>(lanes.size()); 
 
 void trace_barrier() {
   for (size_t first = 0; first < lanes.size(); first += kWarp) count_warp(static_cast<int>(first));
+  path += *std::max_element(accesses.begin(), accesses.end()), ++barriers;
+  std::fill(accesses.begin(), accesses.end(), 0);
 }
 
 void trace_shared(const void* memory, int64_t bytes) {
   shared_begin = reinterpret_cast<uintptr_t>(memory), shared_end = shared_begin + bytes;
+  launch->memory = bytes;
 }
 
 }  // namespace commodity
