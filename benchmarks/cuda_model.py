@@ -282,14 +282,14 @@ def write_section(page: Path, rows: list[list[str]], gpu: Gpu) -> None:
     file = page.with_name(f"{page.stem}-model.csv")
     write_csv(file, FIELDS, rows)
     counted = [row for row in rows if row[10]]
-    timed = [row for row in rows if row[-1]]
+    timed = [row for row in rows if row[-1] and is_large(row)]
     large = sorted(
-        (row for row in counted if is_large(row) and row not in timed), key=lambda row: float(row[9]) / float(row[10])
+        (row for row in counted if is_large(row) and not row[-1]), key=lambda row: float(row[9]) / float(row[10])
     )
     text = (
-        f"[All {len(rows)} calls]({file.name}), as CSV; {len(counted)} were counted. Those that a GPU has timed:\n\n"
-        f"{format_table(HEADS, timed)}\n\n{accuracy(rows)}\n\nOf the others with inputs of more than a million "
-        f"values, those furthest from the floor:\n\n{format_table(HEADS, large[: LONG // 2])}\n\n"
+        f"[All {len(rows)} calls]({file.name}), as CSV; {len(counted)} were counted. Those with inputs of more "
+        f"than a million values that a GPU has timed:\n\n{format_table(HEADS, timed)}\n\n{accuracy(rows)}\n\n"
+        f"Of the others of that size, those furthest from the floor:\n\n{format_table(HEADS, large[: LONG // 2])}\n\n"
         f"Copy at {gpu.copy / 1e9:.0f} GB/s, no call under {1e3 * gpu.call:.3f} ms: as measured. nvcc for compute "
         f"capability 9.0; {date()}, commit {commit()}."
     )
