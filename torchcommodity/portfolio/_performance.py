@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.losses import drawdown_loss, net_returns, turnover
-from torchcommodity.risk import check_risk_free, expected_shortfall
+from torchcommodity.risk import check_risk_free, expected_shortfall, is_constant
 
 Series = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -80,9 +80,10 @@ def sharpe_ratio(
         >>> round(sharpe_ratio(np.array([0.01, -0.01, 0.02])), 2)
         6.93
     """
-    excess = float(returns.mean()) - check_risk_free(risk_free, rows_per_year)
-    if np.ptp(returns) == 0:  # rounding gives most constant returns a deviation
+    risk_free = check_risk_free(risk_free, rows_per_year)
+    if is_constant(returns):
         return math.nan
+    excess = float(returns.mean()) - risk_free
     return math.sqrt(rows_per_year) * excess / float(returns.std(ddof=1))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from torchcommodity._extras import extra
 from torchcommodity.portfolio._performance import Series
-from torchcommodity.risk import check_risk_free
+from torchcommodity.risk import check_risk_free, is_constant
 
 REPLICATIONS = 1000
 
@@ -64,7 +64,7 @@ def sharpe_difference(
     returns, other = returns - excess, other - excess
     if np.array_equal(returns, other):
         return SharpeDifference(0.0, 0.0, 0.0)
-    if np.ptp(returns) == 0 or np.ptp(other) == 0:
+    if is_constant(returns) or is_constant(other):
         return SharpeDifference(math.nan, math.nan, math.nan)
     lengths = optimal_block_length(_influence(returns) - _influence(other))
     block = max(1, math.ceil(float(lengths["circular"].iloc[0])))
@@ -83,7 +83,7 @@ def sharpe_difference(
 
 def sharpe_gain(returns: Series, other: Series, *, lags: int = 21) -> tuple[float, float]:
     """Difference of the Sharpe ratios per row, and its standard error by the delta method (Newey, West 1987)."""
-    if np.ptp(returns) == 0 or np.ptp(other) == 0:
+    if is_constant(returns) or is_constant(other):
         return 0.0, math.inf
     error = _standard_error(_influence(returns) - _influence(other), lags)
     return float(_difference(returns, other)[0]), float(error[0])

@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 import torch
 
 import torchcommodity
-from torchcommodity.data import Panel
+from torchcommodity.data import Panel, printable
 from torchcommodity.forecast import BacktestSummary, FitRecord, Forecast, Location, Outlook, outlook
 
 PACKAGES = ("numpy", "pandas", "arch", "lightning-fabric", "scipy", "plotly")
@@ -38,7 +38,7 @@ class RunRecord:
 
     def __post_init__(self) -> None:
         for name in ("command", "source"):  # a file name need not be UTF-8
-            object.__setattr__(self, name, getattr(self, name).encode("utf-8", "backslashreplace").decode())
+            object.__setattr__(self, name, printable(getattr(self, name)))
 
 
 @dataclass(frozen=True)

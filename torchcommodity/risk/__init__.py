@@ -30,6 +30,7 @@ from torchcommodity.risk._sharpe_ratios import DeflatedSharpeRatio as DeflatedSh
 from torchcommodity.risk._sharpe_ratios import check_risk_free as check_risk_free
 from torchcommodity.risk._sharpe_ratios import deflated_sharpe_ratio as deflated_sharpe_ratio
 from torchcommodity.risk._sharpe_ratios import expected_maximum_sharpe as expected_maximum_sharpe
+from torchcommodity.risk._sharpe_ratios import is_constant as is_constant
 from torchcommodity.risk._sharpe_ratios import probabilistic_sharpe_ratio as probabilistic_sharpe_ratio
 from torchcommodity.risk._sharpe_ratios import sharpe_probability as sharpe_probability
 from torchcommodity.risk._shortfall import AcerbiSzekelyTest as AcerbiSzekelyTest
@@ -61,6 +62,7 @@ __all__ = [
     "forecast_expected_shortfall",
     "forecast_value_at_risk",
     "holding_returns",
+    "is_constant",
     "kupiec_test",
     "log_score",
     "log_scores",

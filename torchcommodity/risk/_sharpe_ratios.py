@@ -71,7 +71,7 @@ def probabilistic_sharpe_ratio(
     r = r[np.isfinite(r)] - check_risk_free(risk_free, rows_per_year)
     if len(r) < 2:
         raise_invalid("probabilistic_sharpe_ratio", "returns must have at least 2 finite values", values=len(r))
-    if np.ptp(r) == 0:  # rounding gives most constant returns a deviation
+    if is_constant(r):
         return math.nan
     ratio, reference = r.mean() / r.std(ddof=1), benchmark / math.sqrt(rows_per_year)
     return sharpe_probability(ratio, reference, len(r), stats.skew(r), stats.kurtosis(r, fisher=False))
@@ -135,6 +135,11 @@ def check_risk_free(risk_free: float, rows_per_year: int) -> float:
         rule = f"risk_free must be per row, as {risk_free:g} / {rows_per_year} of a yearly rate"
         raise_invalid(current_operation(), rule, risk_free=risk_free)
     return float(risk_free)
+
+
+def is_constant(returns: np.ndarray) -> bool:
+    """Whether all returns `(T,)` are equal, or there is none; rounding gives most constant ones a deviation above 0."""
+    return bool((returns == returns[:1]).all())
 
 
 def expected_maximum_sharpe(deviation: float, trials: int) -> float:
