@@ -1,10 +1,12 @@
 """A local S3 server, moto, behind a proxy that can fail: answer 503, or drop the connection inside a request."""
 
+import asyncio
 import threading
 from contextlib import closing, contextmanager
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from fsspec.asyn import get_loop
 from moto.server import ThreadedMotoServer
 
 
@@ -54,6 +56,16 @@ class Server(ThreadingHTTPServer):
 
     def handle_error(self, request, client_address):
         pass  # a connection that was dropped on purpose
+
+
+def wait_for_uploads():
+    """Until the parts of a failed upload are through: s3fs tries them again, and draws from the random module."""
+
+    async def finish():
+        while tasks := asyncio.all_tasks() - {asyncio.current_task()}:
+            await asyncio.wait(tasks)
+
+    asyncio.run_coroutine_threadsafe(finish(), get_loop()).result(30)
 
 
 @contextmanager

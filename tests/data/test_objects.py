@@ -39,6 +39,7 @@ def s3(server, monkeypatch, tmp_path):
     client.create_bucket(Bucket="prices")
     yield client
     server.faults.clear()
+    object_stores.wait_for_uploads()
     for item in client.list_objects_v2(Bucket="prices").get("Contents", []):
         client.delete_object(Bucket="prices", Key=item["Key"])
     s3fs.S3FileSystem.clear_instance_cache()

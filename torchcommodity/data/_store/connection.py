@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 FORMAT = 4
+JITTER = random.SystemRandom()  # of the waits for a lock: takes nothing from a sequence that the user has seeded
 
 # observations: series 0 marks the rows of the panel; nth 0 is the price, nth 1, 2, ... are the closes of its curve,
 # nth -4, -3 and -2 are open, high and low, and nth -1 is the month of delivery, counted from January 1970; NULL =
@@ -207,7 +208,7 @@ def _connect(path: Path, write: bool) -> "duckdb.DuckDBPyConnection":
         if waited > NOTICE_SECONDS and not notified:
             notified = True
             warnings.warn(f"{path}: process {os.getpid()} waits for {holder}, which has the file open", stacklevel=6)
-        time.sleep(random.uniform(0.002, 0.02))
+        time.sleep(JITTER.uniform(0.002, 0.02))
 
 
 def _holder(error: Exception) -> str | None:
