@@ -50,7 +50,8 @@ class Scaler(nn.Module, ABC):
         low, high = torch.where(known, rows, torch.inf).amin(0), torch.where(known, rows, -torch.inf).amax(0)
         center, scale = self._statistics(rows, low, high)
         dtype = torch.promote_types(x.dtype, torch.float32)
-        center, scale = center.to(dtype), torch.where(scale > 0, scale, 1.0).to(dtype)
+        center, scale = center.to(dtype), scale.to(dtype)
+        scale = torch.where((high - low) / scale <= torch.finfo(dtype).max, scale, 1.0)  # also where it is 0
         if not (center.isfinite() & scale.isfinite()).all():
             raise_invalid(name, f"the range of each feature must be finite in {dtype}", x=x)
         self.center, self.scale = center, scale
@@ -169,8 +170,9 @@ class RobustScaler(Scaler):
     """(x - median) / (75 % quantile - 25 % quantile) for each feature, of the rows that `fit` was given.
 
     scikit-learn's `RobustScaler` as a Module: a few extreme prices, such as those of April 2020, do not move its
-    statistics. Quantiles are interpolated linearly. The scale is 1 where half of the values are equal. Methods, shapes,
-    NaN rule and errors are those of `StandardScaler`.
+    statistics. Quantiles are interpolated linearly. The scale is 1 where half of the values are equal, or so close to
+    each other that a value divided by it is not finite. Methods, shapes, NaN rule and errors are those of
+    `StandardScaler`.
 
     Example:
         >>> import torch
