@@ -1,6 +1,8 @@
 // Kernels that walk through time with the state of a column in registers: a body is written over Number, which is
 // a vector of neighboring columns on the CPU, and a number for a single column, as of the threads of a GPU.
 #pragma once
+#include <atomic>
+
 #include "kernel.h"
 #include "vector_math.h"
 #if !defined(COMMODITY_GPU)
@@ -169,7 +171,16 @@ COMMODITY_SIMD void advance_block(const Body& pointers, int64_t panel, int64_t f
   const int64_t vectors = (last - first) / Lanes::kMost;
   for (int64_t k = 0; k < vectors; ++k) states[k] = body.initial(lanes, panel, first + k * Lanes::kMost);
   for (int64_t t = 0; t < steps; ++t)
-    for (int64_t k = 0; k < vectors; ++k) body.advance(lanes, panel, t, first + k * Lanes::kMost, states[k]);
+    for (int64_t k = 0; k < vectors; ++k) {
+#if defined(__clang__)  // writes x = c ? y : x in memory as a masked store, which AMD's processors do in some 20 steps
+      auto state = states[k];
+      body.advance(lanes, panel, t, first + k * Lanes::kMost, state);
+      std::atomic_signal_fence(std::memory_order_acq_rel);
+      states[k] = state;
+#else
+      body.advance(lanes, panel, t, first + k * Lanes::kMost, states[k]);
+#endif
+    }
   if constexpr (kFinishes)
     for (int64_t k = 0; k < vectors; ++k) body.finish(lanes, panel, first + k * Lanes::kMost, states[k]);
   for (int64_t n = first + vectors * Lanes::kMost; n < last; ++n) {

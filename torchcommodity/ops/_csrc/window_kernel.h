@@ -295,6 +295,15 @@ struct WindowWalk {
   }
 };
 
+// Whether all values of the walks were finite.
+template <typename Walk, int kVectors>
+COMMODITY_INLINE bool check_walks(const Walk (&walks)[kVectors]) {
+  bool finite = true;
+  COMMODITY_UNROLL
+  for (int v = 0; v < kVectors; ++v) finite &= walks[v].check();
+  return finite;
+}
+
 // The windows that end in a block, for kVectors vectors of columns whose first row of the block is at `at`. The first
 // columns of a block prefetch whole rows of it. Returns false, with a useless result, if `complete` is wrong.
 template <bool complete, typename Number, int kVectors, typename Statistic, typename scalar_t>
@@ -305,20 +314,20 @@ inline bool roll_columns(const Statistic& statistic, const WindowPanel<scalar_t>
   using Walk = WindowWalk<Statistic, Number, complete>;
   auto* const sums = static_cast<decltype(Walk::sum)*>(memory);
   auto* const counts = reinterpret_cast<typename Walk::Count*>(sums + in.window * kVectors);
-  Walk previous[kVectors], current[kVectors];
+  Walk previous[kVectors], current[kVectors];  // in registers, as every loop over them is written out
+  COMMODITY_UNROLL
   for (int v = 0; v < kVectors; ++v) previous[v].start(in.x + at + v * kWidth), current[v] = previous[v];
   for (int64_t j = in.window - 1; j >= 0; --j) {
     const int64_t back = in.window - j, row = at - back * in.stride;
+    COMMODITY_UNROLL
     for (int v = 0; v < kVectors; ++v) {
       sums[j * kVectors + v] = previous[v].sum;
       if constexpr (!complete) counts[j * kVectors + v] = previous[v].count;
       if (block.begin > 0) previous[v].template add<false>(in.x + row + v * kWidth, block.begin - back);
     }
   }
-  bool finite = true;
   if constexpr (kChecks)
-    for (int v = 0; v < kVectors; ++v) finite &= previous[v].check();
-  if (!finite) return false;
+    if (!check_walks(previous)) return false;
   for (int64_t j = 0, t = block.begin; t < block.end; ++j, ++t, at += in.stride) {
     if (t + kPrefetchRows < block.end) {
       prefetch(in.x + at + kPrefetchRows * in.stride, prefetched);
@@ -326,6 +335,7 @@ inline bool roll_columns(const Statistic& statistic, const WindowPanel<scalar_t>
       if constexpr (requires { statistic.other_output(at); })
         prefetch(statistic.other_output(at + kPrefetchRows * in.stride), prefetched);
     }
+    COMMODITY_UNROLL
     for (int v = 0; v < kVectors; ++v) {
       const int64_t here = at + v * kWidth;
       const auto& older = sums[j * kVectors + v];
@@ -346,9 +356,8 @@ inline bool roll_columns(const Statistic& statistic, const WindowPanel<scalar_t>
       }
     }
   }
-  if constexpr (kChecks)
-    for (int v = 0; v < kVectors; ++v) finite &= current[v].check();
-  return finite;
+  if constexpr (kChecks) return check_walks(current);
+  return true;
 }
 
 // Sums that do not show whether a value is missing are counted at once.

@@ -79,19 +79,19 @@ struct GroupBatch {
   template <typename scalar_t>
   void load(int lane, const scalar_t* panel, int64_t first, int64_t steps) {
     begin[lane] = first, windows[lane] = std::min(window, steps - first - window + 1);
-    const int64_t last = std::min(rows, steps - first);
-    double missing = 0;
-    for (int64_t n = 0; n < assets; ++n) {
-      const double anchor = find_anchor(panel + n, assets, first, window, steps);
-      const scalar_t* input = panel + first * assets + n;
+    const int64_t stride = assets, last = std::min(rows, steps - first);  // no store can change a local variable
+    int64_t missing = 0;
+    for (int64_t n = 0; n < stride; ++n) {
+      const double anchor = find_anchor(panel + n, stride, first, window, steps);
+      const scalar_t* input = panel + first * stride + n;
       GroupLanes* output = &x[n];
-      for (int64_t r = 0; r < last; ++r, input += assets, output += assets) {
+      for (int64_t r = 0; r < last; ++r, input += stride, output += stride) {
         const double value = *input;
         const bool finite = value - value == 0;
         (*output)[lane] = finite ? value - anchor : 0;
-        missing += finite ? 0 : 1;
+        missing += !finite;
       }
-      for (int64_t r = last; r < rows; ++r, output += assets) (*output)[lane] = 0;
+      for (int64_t r = last; r < rows; ++r, output += stride) (*output)[lane] = 0;
     }
     complete[lane] = missing == 0;
   }

@@ -40,7 +40,7 @@ struct CompletePairs {
   GroupBatch batch;
   AlignedVector<GroupLanes> suffix, prefix;
   std::vector<scalar_t> r;      // the four lanes of each pair, side by side
-  std::vector<int32_t> source;  // for each output element of a tile, its pair in r
+  std::vector<int32_t> source;  // for each output element of a tile, the first lane of its pair in r
   std::vector<scalar_t> unused_row;
 
   CompletePairs(int64_t assets, int64_t window) : batch(assets, window), unused_row(assets * assets) {}
@@ -94,10 +94,10 @@ struct CompletePairs {
   void find_sources(int64_t first, int64_t last, int64_t pairs, bool packed) {
     const auto before = [&](int64_t i) { return (i - first) * (2 * batch.assets - i - first - 1) / 2 - i - 1; };
     source.clear();
-    for (int64_t k = 0; packed && k < pairs; ++k) source.push_back(k);
+    for (int64_t k = 0; packed && k < pairs; ++k) source.push_back(k * kLanes);
     for (int64_t i = first; !packed && i < batch.assets; ++i)
       for (int64_t j = first; j < (i < last ? batch.assets : last); ++j)
-        source.push_back(i == j ? pairs + i - first : before(std::min(i, j)) + std::max(i, j));
+        source.push_back(kLanes * (i == j ? pairs + i - first : before(std::min(i, j)) + std::max(i, j)));
   }
 
   void correlate(int64_t first, int64_t last, const GroupLanes* window_suffix, const GroupLanes* sum,
@@ -121,7 +121,7 @@ struct CompletePairs {
     std::memcpy(to, &narrow, sizeof(Narrow));
   }
 
-  void load_lanes(int32_t pair, Narrow& value) const { std::memcpy(&value, &r[pair * kLanes], sizeof(Narrow)); }
+  void load_lanes(int32_t first, Narrow& value) const { std::memcpy(&value, &r[first], sizeof(Narrow)); }
 
   void write_matrices(int64_t first, int64_t last, scalar_t* const* rows) const {
     const int32_t* pairs = source.data();
@@ -146,7 +146,7 @@ struct CompletePairs {
       for (int l = 0; l < kLanes; ++l) std::memcpy(rows[l] + offset + k, &transposed[l], sizeof(Narrow));
     }
     for (; k < count; ++k)
-      for (int l = 0; l < kLanes; ++l) rows[l][offset + k] = r[pairs[k] * kLanes + l];
+      for (int l = 0; l < kLanes; ++l) rows[l][offset + k] = r[pairs[k] + l];
   }
 };
 
