@@ -35,6 +35,14 @@ def test_sharpe_difference_of_equal_and_constant_returns(pair: tuple[Series, Ser
     assert np.isnan(sharpe_difference(a, np.full_like(a, 0.01)).low)
 
 
+def test_sharpe_difference_rejects_bad_input(pair: tuple[Series, Series]) -> None:
+    a, b = pair
+    with pytest.raises(ValueError, match=r"sharpe_difference: returns, other must be series \(T,\) of one length; got"):
+        sharpe_difference(a, b[1:])
+    with pytest.raises(ValueError, match="returns and other must be finite; got rows_not_finite=1"):
+        sharpe_difference(np.append(a, np.nan), np.append(b, 0.0))
+
+
 def test_sharpe_difference_interval_has_its_coverage() -> None:
     """Two simulated normal portfolios of equal Sharpe ratio."""
     random = np.random.default_rng(0)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 from torchcommodity.risk import christoffersen_test, kupiec_test
 
@@ -55,6 +56,11 @@ def test_coverage_tests_have_their_size() -> None:
     var = np.full(1000, 0.5)
     for p in ([kupiec_test(x, var).p_value for x in samples], [christoffersen_test(x, var).p_value for x in samples]):
         assert 0.02 < np.mean(np.array(p) < 0.05) < 0.09
+
+
+def test_coverage_tests_take_forecasts_of_a_network() -> None:
+    var = torch.full((250,), 0.5, requires_grad=True)
+    assert kupiec_test(torch.linspace(-1, 1, 250), var).exceedances == 63
 
 
 def test_coverage_tests_reject_bad_input() -> None:

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from torch_opkit.arguments import operation, raise_invalid
 from torchcommodity._extras import extra
 from torchcommodity.portfolio._performance import Series
-from torchcommodity.risk import check_risk_free, is_constant
+from torchcommodity.risk import aligned_series, check_risk_free, is_constant
 
 REPLICATIONS = 1000
 
@@ -27,9 +29,10 @@ class SharpeDifference:
         return self.low > 0 or self.high < 0
 
 
+@operation("sharpe_difference")
 def sharpe_difference(
-    returns: Series,  # (T,)
-    other: Series,  # (T,)
+    returns: ArrayLike,  # (T,)
+    other: ArrayLike,  # (T,)
     *,
     seed: int = 0,
     replications: int = REPLICATIONS,
@@ -48,6 +51,9 @@ def sharpe_difference(
         rows_per_year: factor of annualization.
         risk_free: risk-free return per row, not per year, as in `losses.sharpe_loss`.
 
+    Raises:
+        ValueError: series of different lengths, or a return that is not finite.
+
     References:
         Ledoit, Wolf (2008). Robust performance hypothesis testing with the Sharpe ratio. J. Empirical Finance 15(5).
         doi:10.1016/j.jempfin.2008.03.002. Politis, White (2004), doi:10.1081/ETC-120028836.
@@ -61,7 +67,9 @@ def sharpe_difference(
         from arch.bootstrap import CircularBlockBootstrap, optimal_block_length
 
     excess = check_risk_free(risk_free, rows_per_year)
-    returns, other = returns - excess, other - excess
+    returns, other = (series - excess for series in aligned_series(returns=returns, other=other))
+    if infinite := int((~np.isfinite(returns) | ~np.isfinite(other)).sum()):
+        raise_invalid("sharpe_difference", "returns and other must be finite", rows_not_finite=infinite)
     if np.array_equal(returns, other):
         return SharpeDifference(0.0, 0.0, 0.0)
     if is_constant(returns) or is_constant(other):

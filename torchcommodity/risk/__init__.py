@@ -26,6 +26,7 @@ from torchcommodity.risk._position_losses import simple_return_quantiles as simp
 from torchcommodity.risk._sample import expected_shortfall as expected_shortfall
 from torchcommodity.risk._sample import holding_returns as holding_returns
 from torchcommodity.risk._sample import value_at_risk as value_at_risk
+from torchcommodity.risk._series import aligned_series as aligned_series
 from torchcommodity.risk._sharpe_ratios import DeflatedSharpeRatio as DeflatedSharpeRatio
 from torchcommodity.risk._sharpe_ratios import check_risk_free as check_risk_free
 from torchcommodity.risk._sharpe_ratios import deflated_sharpe_ratio as deflated_sharpe_ratio
@@ -52,6 +53,7 @@ __all__ = [
     "SuperiorPredictiveAbility",
     "TailEvaluation",
     "acerbi_szekely_test",
+    "aligned_series",
     "check_risk_free",
     "christoffersen_test",
     "deflated_sharpe_ratio",

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from torch import Tensor
 
 from torch_opkit.arguments import current_operation, raise_invalid
 
@@ -39,7 +40,8 @@ def aligned_series(**series: ArrayLike) -> list[Series]:  # (T,) each
             order = order.sort_values()
         if not order.has_duplicates:
             columns = {name: x.reindex(order) if name in labels else x for name, x in columns.items()}
-    arrays: list[Series] = [np.asarray(values, dtype=np.float64) for values in columns.values()]
+    values = (x.detach().cpu() if isinstance(x, Tensor) else x for x in columns.values())
+    arrays: list[Series] = [np.asarray(x, dtype=np.float64) for x in values]
     if any(x.ndim != 1 for x in arrays) or len({len(x) for x in arrays}) > 1:
         shapes = dict(zip(series, (x.shape for x in arrays)))
         raise_invalid(current_operation(), f"{', '.join(series)} must be series (T,) of one length", **shapes)
