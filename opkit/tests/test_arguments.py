@@ -39,7 +39,14 @@ def test_check_values_shows_the_first_invalid_value() -> None:
     alpha, x = torch.tensor([0.1, -0.2, -0.3]), torch.ones(4, 3)
     with pytest.raises(ValueError, match=r"f: alpha must be >= 0; got alpha=-0.2, series=1 with x \(4, 3\)"):
         check_values("f", {"alpha must be >= 0": alpha >= 0}, alpha=alpha, beta=alpha, x=x)
-    assert check_values("f", {"alpha must be <= 1": alpha <= 1}, alpha=alpha).all()
+    assert check_values("f", {"alpha must be <= 1": alpha <= 1}, alpha=alpha) is None
+
+
+def test_check_values_names_the_first_rule_that_does_not_hold() -> None:
+    alpha, beta = torch.tensor([0.1, 0.2]), torch.tensor([0.5, -0.5])
+    rules = {"alpha must be >= 0": alpha >= 0, "beta must be >= 0": beta >= 0, "alpha must be > 1": alpha > 1}
+    with pytest.raises(ValueError, match=r"^f: beta must be >= 0; got beta=-0.5, series=1$"):
+        check_values("f", rules, alpha=alpha, beta=beta)
 
 
 def test_check_values_returns_a_mask_under_torch_func() -> None:

@@ -209,12 +209,12 @@ def as_parameter(value: Tensor | float, dtype: torch.dtype, device: torch.device
     return torch.full((), value, dtype=dtype, device=device)
 
 
-def check_values(operator: str, rules: dict[str, Tensor], **received: object) -> Tensor:
+def check_values(operator: str, rules: dict[str, Tensor], **received: object) -> Tensor | None:
     """Check conditions on tensor values, where values can be read.
 
     Values cannot be read under `torch.compile`, `torch.export` and `torch.func`, while a CUDA graph is captured, nor on
-    the meta device. The caller sets the output to NaN wherever the returned mask is False, so that invalid values never
-    give a plausible result.
+    the meta device. The caller then sets the output to NaN wherever the returned mask is False, so that invalid values
+    never give a plausible result. Values that were read need no mask: on a GPU, one takes several launches.
 
     Args:
         operator: name of the public function.
@@ -223,7 +223,7 @@ def check_values(operator: str, rules: dict[str, Tensor], **received: object) ->
             and the shapes of panels.
 
     Returns:
-        Bool Tensor: where all rules hold.
+        None if values were read: all rules hold. Else a bool Tensor: where they hold.
 
     Raises:
         ValueError: the first rule that does not hold everywhere.
@@ -235,17 +235,15 @@ def check_values(operator: str, rules: dict[str, Tensor], **received: object) ->
         Traceback (most recent call last):
         ValueError: garch_variance: alpha must be >= 0; got alpha=-0.2, series=1
     """
-    valid = torch.stack(list(rules.values())).all(0)
-    if torch.compiler.is_compiling() or transforms_active() or valid.is_meta or isinstance(valid, FakeTensor):
-        return valid
-    if valid.is_cuda and torch.cuda.is_current_stream_capturing():
-        return valid
-    if valid.all():
-        return valid
-    for expected, holds in rules.items():
-        if not holds.all():
-            raise_invalid(operator, expected, **_at_first_invalid(expected, holds, received))
-    return valid
+    conditions = torch.stack(list(rules.values()))
+    if torch.compiler.is_compiling() or transforms_active() or conditions.is_meta or isinstance(conditions, FakeTensor):
+        return conditions.all(0)
+    if conditions.is_cuda and torch.cuda.is_current_stream_capturing():
+        return conditions.all(0)
+    if not conditions.all():
+        expected, holds = next((rule, holds) for rule, holds in rules.items() if not holds.all())
+        raise_invalid(operator, expected, **_at_first_invalid(expected, holds, received))
+    return None
 
 
 def _at_first_invalid(expected: str, holds: Tensor, received: dict[str, Any]) -> dict[str, Any]:

@@ -119,6 +119,19 @@ def test_live_updates_are_constants() -> None:
     assert not any(value.requires_grad for value in state.values())
 
 
+@pytest.mark.parametrize("call", [EXPONENTIAL[0], EXPONENTIAL[4], *CALLS[-5:]], ids=lambda call: call[0].__name__)
+def test_live_updates_copy_their_parameters(call: Call) -> None:
+    function, panels, settings, _ = call
+    settings = {name: x.clone() if isinstance(x, Tensor) else x for name, x in settings.items()}
+    state = function.start(*(x[:20] for x in panels), **settings)
+    _, expected = function.step(state, *(x[20] for x in panels))
+    for x in settings.values():
+        if isinstance(x, Tensor):
+            x.zero_()
+    _, y = function.step(state, *(x[20] for x in panels))
+    assert all(map(torch.equal, tree_leaves(y), tree_leaves(expected)))
+
+
 def test_live_updates_refuse_another_state() -> None:
     state = ops.rolling_mean.start(PRICES, 3)
     expected = r"rolling_std.step: state must be the dict of tensors that rolling_std.start returned; .*'rolling_mean'"

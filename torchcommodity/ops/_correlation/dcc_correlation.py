@@ -102,27 +102,34 @@ def check_parameters(
     tensors = {key: broadcast_parameter(name, key, value, *axes[key], z=z) for key, value in arguments.items()}
     rules = {"a must be >= 0": tensors["a"] >= 0, "b must be >= 0": tensors["b"] >= 0}
     rules["a + b must be < 1"] = tensors["a"] + tensors["b"] < 1
-    for key in ("target", "initial"):
-        if key in tensors:
-            rules[f"{key} must be symmetric and positive definite"] = _is_covariance(tensors[key], arguments[key])
+    matrices = {key: tensors[key] for key in ("target", "initial") if key in tensors}
+    definite = _is_definite(torch.stack(list(matrices.values()))).unbind(0)
+    for (key, value), is_definite in zip(matrices.items(), definite):
+        rules[f"{key} must be symmetric and positive definite"] = _is_symmetric(value, arguments[key]) & is_definite
     valid = check_values(name, rules, **tensors, z=z)
     start = tensors["initial" if initial is not None else "target"]
-    weights = torch.stack([tensors["a"], tensors["b"]], -1)
-    return [weights, tensors["target"], torch.where(valid[..., None, None], start, torch.nan)]
+    if valid is not None:
+        start = torch.where(valid[..., None, None], start, torch.nan)
+    return [torch.stack([tensors["a"], tensors["b"]], -1), tensors["target"], start]
 
 
-def _is_covariance(matrix: Tensor, argument: Parameter) -> Tensor:
-    """(...): symmetric up to rounding in the dtype of the argument, and positive definite."""
+def _is_symmetric(matrix: Tensor, argument: Parameter) -> Tensor:
+    """(...): symmetric up to rounding in the dtype of the argument."""
     dtype = argument.dtype if isinstance(argument, Tensor) else matrix.dtype
     tolerance = max(1e-4, 2 * torch.finfo(dtype).eps if dtype.is_floating_point else 0)
     size = matrix.diagonal(dim1=-2, dim2=-1).abs().sum(-1)
-    same = ((matrix - matrix.mT).abs() <= tolerance * size[..., None, None]).all(-1).all(-1)
+    return ((matrix - matrix.mT).abs() <= tolerance * size[..., None, None]).all(-1).all(-1)
+
+
+def _is_definite(matrix: Tensor) -> Tensor:
+    """(...): positive definite and finite, by elimination, since ONNX has no linear algebra."""
     rest, pivots = symmetric(matrix.detach()), []
-    for _ in range(matrix.shape[-1]):  # elimination, since ONNX has no linear algebra
+    for _ in range(matrix.shape[-1]):
         pivots.append(rest[..., 0, 0])
-        rest = rest[..., 1:, 1:] - rest[..., 1:, :1] * (rest[..., :1, 1:] / rest[..., :1, :1])
+        row = rest[..., :1, 1:] / rest[..., :1, :1]
+        rest = torch.addcmul(rest[..., 1:, 1:], rest[..., 1:, :1], row, value=-1)
     pivot = torch.stack(pivots, -1)
-    return same & ((pivot > 0) & (pivot < torch.inf)).all(-1)
+    return ((pivot > 0) & (pivot < torch.inf)).all(-1)
 
 
 def normalize_covariance(q: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ from torchcommodity.ops._scan.linear_recurrence_backward import previous_rows
 from torchcommodity.ops._volatility.arch_oracle import arch_variance
 from torchcommodity.ops._volatility.garch_variance_backward import operator as backward
 from torchcommodity.ops._volatility.garch_variance_backward import row_terms
-from torchcommodity.ops._volatility.parameters import Parameter, check_parameters
+from torchcommodity.ops._volatility.parameters import Parameter, check_parameters, non_negative
 
 
 def _update(past: Past, returns: Tensor, **arguments: Parameter) -> Tensor:
@@ -82,13 +82,13 @@ def _initial_variance(
     omega: Tensor, alpha: Tensor, beta: Tensor, gamma: Tensor, initial: Tensor | None = None
 ) -> tuple[Tensor, dict[str, Tensor]]:
     """h_0, and for each rule the series (..., N) that satisfy it."""
-    slack = 1 - alpha - gamma / 2 - beta
-    rules = {"omega must be >= 0": omega >= 0, "alpha must be >= 0": alpha >= 0, "beta must be >= 0": beta >= 0}
-    rules["alpha + gamma must be >= 0"] = alpha + gamma >= 0
+    quantities = {"omega": omega, "alpha": alpha, "beta": beta, "alpha + gamma": alpha + gamma}
     if initial is not None:
-        return initial, rules | {"initial must be >= 0": initial >= 0}
-    rules["alpha + gamma/2 + beta must be < 1 if initial is None"] = slack > 0
-    return omega / torch.where(slack > 0, slack, 1), rules  # a division by zero would make every gradient NaN
+        return initial, non_negative(**quantities, initial=initial)
+    slack = 1 - alpha - gamma / 2 - beta
+    stationary = slack > 0
+    rules = non_negative(**quantities) | {"alpha + gamma/2 + beta must be < 1 if initial is None": stationary}
+    return omega / torch.where(stationary, slack, 1), rules  # a division by zero would make every gradient NaN
 
 
 def _reference(

@@ -30,7 +30,7 @@ def _update(
         *parameters, start = _parameters(returns, mean, variance, transition, initial)
         predicted = start.double() if native else start
         for name, value in zip(names, parameters):
-            past.keep(name, value.contiguous())
+            past.keep(name, value.clone(memory_format=torch.contiguous_format))
     step: Callable[..., Any] = torch.ops.commodity.hamilton_filter_step if native else _step
     parameters = [past.tensors[name] for name in names]
     y, predicted = step(returns.to(parameters[0]), *parameters, predicted)
@@ -115,23 +115,26 @@ def _parameters(
     stated_dtype = transition.dtype if isinstance(transition, Tensor) else returns.dtype
     start, rules = _initial_probability(**tensors, tolerance=max(1e-4, 2 * torch.finfo(stated_dtype).eps))
     valid = check_values("hamilton_filter", rules, **tensors, returns=returns)
-    variance = torch.where(valid.unsqueeze(-2), tensors["variance"], 1)
-    return [tensors["mean"], variance, tensors["transition"], torch.where(valid.unsqueeze(-2), start, torch.nan)]
+    if valid is not None:
+        tensors["variance"] = torch.where(valid.unsqueeze(-2), tensors["variance"], 1)
+        start = torch.where(valid.unsqueeze(-2), start, torch.nan)
+    return [tensors["mean"], tensors["variance"], tensors["transition"], start]
 
 
 def _initial_probability(
     mean: Tensor, variance: Tensor, transition: Tensor, initial: Tensor | None = None, *, tolerance: float
 ) -> tuple[Tensor, dict[str, Tensor]]:
     """Regime probabilities before the first return, and for each rule the series (..., N) that satisfy it."""
+    rows = transition if initial is None else torch.cat([transition, initial.unsqueeze(-3)], -3)
+    sums_to_one, regimes = _sum_to_one(rows, tolerance), mean.shape[-2]
     rules = {
         "variance must be > 0": (variance > 0).all(-2),
-        "transition must be >= 0 with rows that sum to 1": _sum_to_one(transition, tolerance).all(-2),
+        "transition must be >= 0 with rows that sum to 1": sums_to_one[..., :regimes, :].all(-2),
     }
     if initial is not None:
-        valid = _sum_to_one(initial.unsqueeze(-3), tolerance).squeeze(-2)
-        return initial, rules | {"initial must be >= 0 and sum to 1": valid}
+        return initial, rules | {"initial must be >= 0 and sum to 1": sums_to_one[..., regimes, :]}
     # p = P'p and 1'p = 1, so (I - P' + 11') p = 1
-    chain = torch.eye(mean.shape[-2], dtype=mean.dtype, device=mean.device) + 1 - transition.movedim(-1, -3).mT
+    chain = torch.eye(regimes, dtype=mean.dtype, device=mean.device) + 1 - transition.movedim(-1, -3).mT
     stationary, singular = torch.linalg.solve_ex(chain, torch.ones_like(chain[..., :1]))
     rules["transition must have one stationary distribution if initial is None"] = singular == 0
     return stationary.squeeze(-1).mT, rules

@@ -36,7 +36,13 @@ def check_parameters(
     }
     start, rules = initialize(**tensors)
     valid = check_values(operator, rules, **arguments, returns=returns)
-    return [*list(tensors.values())[:4], torch.where(valid, start, torch.nan)]
+    return [*list(tensors.values())[:4], start if valid is None else torch.where(valid, start, torch.nan)]
+
+
+def non_negative(**quantities: Tensor) -> dict[str, Tensor]:
+    """For each quantity (..., N) the rule that it is >= 0, and where it holds, by one comparison of all."""
+    holds = (torch.stack(list(quantities.values())) >= 0).unbind(0)
+    return {f"{name} must be >= 0": condition for name, condition in zip(quantities, holds)}
 
 
 def broadcast_parameter(
@@ -49,7 +55,8 @@ def broadcast_parameter(
     (like,) = panel.values()
     if not isinstance(value, (Tensor, float, int)):
         raise_invalid(operator, f"{name} must be a number or a Tensor {axes}", TypeError, **{name: value})
-    tensor = as_parameter(value, torch.promote_types(like.dtype, torch.float32), like.device)
+    dtype = torch.float64 if like.dtype == torch.float64 else torch.float32
+    tensor = as_parameter(value, dtype, like.device)
     try:
         return tensor.expand(shape)
     except RuntimeError:
