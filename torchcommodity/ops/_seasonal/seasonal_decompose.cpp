@@ -23,7 +23,7 @@ bool is_present(const Settings& s, scalar_t x) {
 
 // A block of columns. Most are `complete`, of full width without missing prices, and skip the counting. The detrended
 // price is kept in `residual` until the seasonal of its row is computed.
-template <bool complete, typename scalar_t>
+template <bool complete, bool multiplicative, typename scalar_t>
 struct Block {
   const Settings& s;
   const scalar_t* x;
@@ -90,7 +90,7 @@ struct Block {
     }
     for (int64_t n = 0; n < width; ++n) {
       const double value = complete || is_present(s, price[n]) ? double(price[n]) : std::nan("");
-      detrended[n] = s.multiplicative ? value / mean[n] : value - mean[n];
+      detrended[n] = multiplicative ? value / mean[n] : value - mean[n];
       to[n] = scalar_t(mean[n]);
       residual_row[n] = scalar_t(detrended[n]);
     }
@@ -133,11 +133,11 @@ struct Block {
     const double* phase_mean = phase_means.data() + t % s.period * kColumns;
     scalar_t *to = seasonal + t * s.stride, *residual_row = residual + t * s.stride;
     for (int64_t n = 0; n < width; ++n) {
-      const double value = s.multiplicative ? phase_mean[n] / center[n] : phase_mean[n] - center[n];
+      const double value = multiplicative ? phase_mean[n] / center[n] : phase_mean[n] - center[n];
       const double seasonal_value = observed_phases[n] < double(s.period) ? std::nan("") : value;
       to[n] = scalar_t(seasonal_value);
-      residual_row[n] = scalar_t(s.multiplicative ? double(residual_row[n]) / seasonal_value
-                                                  : double(residual_row[n]) - seasonal_value);
+      residual_row[n] = scalar_t(multiplicative ? double(residual_row[n]) / seasonal_value
+                                                : double(residual_row[n]) - seasonal_value);
     }
   }
 };
@@ -153,8 +153,11 @@ bool is_complete(const Settings& s, const scalar_t* x) {
 template <typename scalar_t>
 COMMODITY_SIMD void decompose(const Settings& s, const scalar_t* x, scalar_t* trend, scalar_t* seasonal,
                               scalar_t* residual) {
-  if (is_complete(s, x)) return Block<true, scalar_t>{s, x, trend, seasonal, residual}.run();
-  Block<false, scalar_t>{s, x, trend, seasonal, residual}.run();
+  const auto run = [&]<bool multiplicative>() {
+    if (is_complete(s, x)) return Block<true, multiplicative, scalar_t>{s, x, trend, seasonal, residual}.run();
+    Block<false, multiplicative, scalar_t>{s, x, trend, seasonal, residual}.run();
+  };
+  s.multiplicative ? run.template operator()<true>() : run.template operator()<false>();
 }
 
 template <typename scalar_t>

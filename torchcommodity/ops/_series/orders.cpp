@@ -113,7 +113,7 @@ SERIES_KERNEL void rank(const Forward& tile) {
       for (int64_t i = 0; i < window; ++i) {
         const double* __restrict previous = tile.state + i * width;
         for_columns(width, [&](int64_t n) {
-          const double less = previous[n] < x[n] ? 1 : 0;
+          const double less = previous[n] < x[n] ? 1.0 : 0.0;  // not an integer, which clang would convert
           y[n] += (missing(previous[n]) | missing(x[n])) ? kMissing : less;
         });
       }
