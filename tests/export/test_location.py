@@ -17,7 +17,7 @@ from torchcommodity.forecast import Forecaster, fit
 from torchcommodity.models import HarConfig, HarGarchConfig
 from torchcommodity.training import FitConfig
 
-pytestmark = pytest.mark.export
+pytestmark = [pytest.mark.export, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from torchcommodity.training import FitConfig
 
 CONFIG = HarConfig(horizons=(2, 5), levels=(0.1, 0.5, 0.9), halflives=(8, 21), trends=(5,), warmup=252)
 
-pytestmark = pytest.mark.export
+pytestmark = [pytest.mark.export, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,6 @@ def test_pt2_of_a_spread_is_predict_bit_for_bit(artifact: Artifact, forecaster: 
     assert str(artifact.location(panel)) == str(forecaster.location(panel))
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # raised inside torch's exporters
 @pytest.mark.parametrize("format", ["onnx", "aoti"])
 def test_export_of_a_spread_equals_predict_far_below_zero(

@@ -11,12 +11,13 @@ from torchcommodity import ops
 assert ops.NATIVE is not None  # importing ops registers the operators
 NAMES = sorted(name.removeprefix("commodity::") for name in opkit.OPERATORS if name.startswith("commodity::"))
 EAGER = [check.name for check in CHECKS.values() if not check.compiled]
-# of an operator that is only the derivative of others, gradcheck is their second derivative; these are slow
+# of an operator that is only the derivative of others, these are higher derivatives of those, and slow
 HIGHER = {
     "aot_dispatch",
     "causal_gradient",
     "forward_mode",
     "func_grad",
+    "gradcheck",
     "gradgradcheck",
     "hessian",
     "jacfwd",
