@@ -35,6 +35,14 @@ def test_artifact_takes_any_batch_size_and_strides(artifact: Artifact, inputs: I
         torch.testing.assert_close(batch[k : k + 1], single, rtol=1e-6, atol=0)
 
 
+def test_artifact_computes_nothing_from_its_weights_alone(artifact: Artifact) -> None:
+    depends = set()  # on the inputs
+    for node in artifact.forward.graph.nodes:
+        if node.op == "placeholder" or depends.intersection(node.all_input_nodes):
+            depends.add(node)
+        assert node in depends or node.op == "get_attr", node.format_node()
+
+
 @pytest.mark.parametrize("source", ["pt2", "forecaster"])  # of onnx in test_onnx.py, which exports one
 def test_artifact_pickled_copy_has_the_same_bits(
     source: str, forecaster: Forecaster, pt2_file: Path, inputs: Inputs

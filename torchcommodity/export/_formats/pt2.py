@@ -6,11 +6,12 @@ import logging
 import re
 import zipfile
 from collections.abc import Callable
-from typing import Any
+from operator import attrgetter
+from typing import Any, cast
 from unittest import mock
 
 import torch
-from torch import Tensor
+from torch import Tensor, fx, nn
 
 from torchcommodity.export._checksum import append_zip_checksum
 from torchcommodity.export._compatibility import CPU, move
@@ -53,7 +54,30 @@ def from_records(
     forward = program.module()
     for rows in (metadata.min_rows + 20, MAX_ROWS):
         check_cost(forward, len(metadata.columns), rows)
-    return forward if device.type == "cpu" else move(program, device).module()
+    return fold_constants(forward if device.type == "cpu" else move(program, device).module())
+
+
+@torch.no_grad()
+def fold_constants(module: nn.Module) -> fx.GraphModule:
+    """Replace what a graph computes from its weights alone by the results: each operation costs time in each call."""
+    module = cast(fx.GraphModule, module)
+    known: dict[fx.Node, Any] = {}
+    for node in module.graph.nodes:
+        if node.op == "get_attr":
+            known[node] = attrgetter(node.target)(module)
+        elif node.op == "call_function" and known.keys() >= set(node.all_input_nodes):
+            args, kwargs = fx.node.map_arg((node.args, node.kwargs), known.__getitem__)
+            known[node] = node.target(*args, **kwargs)
+    for node, value in known.items():
+        if node.op == "get_attr" or not isinstance(value, Tensor) or known.keys() >= node.users.keys():
+            continue
+        name = f"_constant_of_{node.name}"
+        module.register_buffer(name, value)
+        with module.graph.inserting_before(node):
+            node.replace_all_uses_with(module.graph.get_attr(name), delete_user_cb=lambda user: user not in known)
+    module.graph.eliminate_dead_code(lambda node: node not in known and node.is_impure())  # assertions hold by now
+    module.recompile()
+    return module
 
 
 def read_records(archive: bytes) -> dict[str, bytes]:
