@@ -60,12 +60,9 @@ class AnnouncedConnection:
     def __getattr__(self, name):
         return getattr(self.connection, name)
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
+    def close(self):
         self.sender.send("close")
-        self.connection.__exit__(*error)
+        self.connection.close()
 
     def execute(self, query, *arguments):
         if query == "COMMIT":
@@ -169,6 +166,25 @@ def test_two_processes_add_at_once(tmp_path):
     store = data.Store(path)
     assert {entry.name: entry.vintages for entry in store.list()} == {"a": 8, "b": 8}
     assert all(store.load(name).equals(panel(8)) for name in ("a", "b"))
+
+
+def test_a_commit_while_a_store_is_opened_is_seen(tmp_path, monkeypatch):
+    """DuckDB reads the headers of a file before it locks it: those from before the commit would undo it."""
+    path, connect, calls = tmp_path / "prices.duckdb", duckdb.connect, []
+    store = data.Store(path)
+    store.add(panel(2), "a")
+
+    def slow_connect(*arguments, **settings):
+        calls.append(arguments)
+        if len(calls) == 1:
+            _, receiver = start(add_some, path, "b", 1)
+            assert received(receiver) == [1]
+        return connect(*arguments, **settings)
+
+    monkeypatch.setattr(duckdb, "connect", slow_connect)
+    store.add(panel(3), "a")
+    assert len(calls) == 2
+    assert {entry.name: entry.vintages for entry in store.list()} == {"a": 2, "b": 1}
 
 
 def test_two_processes_add_the_same_name_at_once(tmp_path):

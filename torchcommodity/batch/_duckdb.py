@@ -3,18 +3,24 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import duckdb
+
+from torchcommodity.data import open_duckdb
 
 MEMORY_LIMIT = "128MB"  # per connection; a run has one open at a time
 
 
 def connect(path: Path | None = None, *, timeout: float = 0.0, read_only: bool = False) -> Any:
     """Open a file, or an in-memory database; wait up to `timeout` seconds for another process to close the file."""
-    name = ":memory:" if path is None else str(path.absolute())
-    connection = retry_while_locked(lambda: duckdb.connect(name, read_only=read_only), timeout)
+    if path is None:
+        connection = duckdb.connect(":memory:")
+    else:
+        opening = partial(duckdb.connect, str(path.absolute()), read_only=read_only)
+        connection = retry_while_locked(lambda: open_duckdb(path, opening, lambda opened: opened.close()), timeout)
     connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
     return connection
 

@@ -12,7 +12,7 @@ from torchcommodity.batch._duckdb import (
     transaction,
 )
 from torchcommodity.batch._results import COLUMNS, TABLES, Blocks, Run
-from torchcommodity.data import create_duckdb
+from torchcommodity.data import create_duckdb, open_duckdb
 
 LOCK_TIMEOUT = 60.0  # seconds to wait for another process that has the results open
 
@@ -55,7 +55,8 @@ class DuckDBResults:
         attach = f"ATTACH {sql_text(str(self.path.absolute()))} AS results"
         with readable_errors(self.path), connect() as connection:
             create_duckdb(self.path)
-            retry_while_locked(lambda: connection.execute(attach), LOCK_TIMEOUT)
+            opening, closing = lambda: connection.execute(attach), lambda _: connection.execute("DETACH results")
+            retry_while_locked(lambda: open_duckdb(self.path, opening, closing), LOCK_TIMEOUT)
             with transaction(connection) as execute:
                 for table, columns in TABLES.items():
                     execute(f"CREATE TABLE IF NOT EXISTS results.{table} ({columns})")

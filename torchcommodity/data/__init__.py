@@ -111,6 +111,7 @@ if TYPE_CHECKING:
     from torchcommodity.data._sources.files import cache_dir as cache_dir
     from torchcommodity.data._sources.files import check_output as check_output
     from torchcommodity.data._sources.files import create_duckdb as create_duckdb
+    from torchcommodity.data._sources.files import open_duckdb as open_duckdb
     from torchcommodity.data._sources.files import parse_table_name as parse_table_name
     from torchcommodity.data._sources.files import protect_inputs as protect_inputs
     from torchcommodity.data._sources.files import store_path as store_path
@@ -217,6 +218,7 @@ _MODULES = {
         "cache_dir",
         "check_output",
         "create_duckdb",
+        "open_duckdb",
         "parse_table_name",
         "protect_inputs",
         "store_path",

@@ -5,12 +5,13 @@ import os
 import re
 import secrets
 import stat
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from torchcommodity._extras import extra
 
@@ -21,8 +22,11 @@ _NAME = re.compile(
     r"(?P<file>.+\.(?:(?P<duckdb>duckdb|ddb|db)|sqlite|sqlite3|xlsx?|xlsm)):(?P<table>[^:/\\]+)", re.IGNORECASE
 )
 NOT_FILES = re.compile(r"(store|fred|eia):|\w+://|(embedded|monthly|auto|none)$")
+Opened = TypeVar("Opened")
 OutputKind = Literal["file", "folder", "database"]
 SQL_NAME = re.compile(r"'((?:[^']|'')*)'|\"([^\"]*)\"|\$\$(.*?)\$\$|([\w./~-]+\.\w+)", re.DOTALL)  # may name a file
+DUCKDB_OPENING = threading.Lock()  # opening a file and closing it ends all locks of the process, in other threads too
+_handles = dict[Path, int]()  # of DuckDB files; they stay open, since to close one ends the locks of the process
 _inputs: ContextVar[tuple[str, ...]] = ContextVar("inputs", default=())
 
 
@@ -264,6 +268,37 @@ def create_duckdb(
             part.rename(path)
     finally:
         part.unlink(missing_ok=True)
+
+
+def open_duckdb(path: Path, opening: Callable[[], Opened], closing: Callable[[Opened], object]) -> Opened:
+    """`opening()`, which makes DuckDB open the file, once no other process has changed the file meanwhile.
+
+    DuckDB reads the headers of a file before it locks the file, and trusts them afterwards: what another process
+    commits in between would be lost. `closing` takes what was opened too early.
+    """
+    while True:
+        with DUCKDB_OPENING:
+            headers = _duckdb_headers(path)
+            opened = opening()
+            if _duckdb_headers(path) == headers:
+                return opened
+            closing(opened)
+
+
+def _duckdb_headers(path: Path) -> bytes:
+    """The headers of a file and of its last two checkpoints; none if it cannot be opened, which DuckDB reports."""
+    try:
+        status, handle = path.stat(), _handles.get(path)
+        if not stat.S_ISREG(status.st_mode):
+            return b""
+        if handle is None or not os.path.samestat(status, os.fstat(handle)):  # new, or replaced by another file
+            new = os.open(path, os.O_RDONLY)
+            if handle is not None:
+                os.close(handle)
+            handle = _handles[path] = new
+        return os.pread(handle, 3 * 4096, 0)
+    except (OSError, ValueError):
+        return b""
 
 
 def _keep_owner(target: Path, handle: int) -> None:

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from torchcommodity._extras import extra
 from torchcommodity.data._core.errors import DataError, Finding, summarize_names
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.provenance import Provenance
-from torchcommodity.data._sources.files import create_duckdb
+from torchcommodity.data._sources.files import DUCKDB_OPENING, create_duckdb, open_duckdb
 from torchcommodity.data._store.rows import append
 
 if TYPE_CHECKING:
@@ -122,7 +123,6 @@ LOCK_SECONDS = 60.0  # DuckDB gives a writer the file for itself; others wait th
 NOTICE_SECONDS = 5.0  # and say so after this time
 OTHER_FILE = "choose another file (--store FILE, or $TORCHCOMMODITY_STORE)"
 BLOCK_BYTES = 2**16  # measured: small panels take a quarter of the space of the default of 2**18, large ones no more
-SETTINGS = {"enable_external_access": False}  # a foreign file may hold views that read other files
 
 _writer = threading.Lock()  # connections of one process share the database, so DuckDB does not keep its threads apart
 
@@ -141,7 +141,7 @@ def transaction(path: Path, *, write: bool = False) -> "Iterator[duckdb.DuckDBPy
     if write:
         _create(path)
     try:
-        with _writer if write else nullcontext(), _connect(path, write) as connection:
+        with _writer if write else nullcontext(), _connected(path, write) as connection:
             connection.execute("BEGIN")
             if (version := _format(path, connection)) == FORMAT or write:
                 if version != FORMAT:
@@ -186,15 +186,28 @@ def _create(path: Path) -> None:
         raise DataError(f"{path}: expected a file that can be written; got {reason}; {OTHER_FILE}") from None
 
 
+@contextmanager
+def _connected(path: Path, write: bool) -> "Iterator[duckdb.DuckDBPyConnection]":
+    connection = _connect(path, write)
+    try:
+        yield connection
+    finally:
+        with DUCKDB_OPENING:
+            connection.close()  # rolls back what is not committed
+
+
 def _connect(path: Path, write: bool) -> "duckdb.DuckDBPyConnection":
     """Connect, and wait for other processes that hold the file."""
     with extra("forecast"):
         import duckdb
 
+    # a foreign file may hold views that read other files
+    config: dict[str, Any] = {"enable_external_access": False}
+    opening = partial(duckdb.connect, str(path.absolute()), read_only=not write, config=config)
     start, notified = time.monotonic(), False
     while True:
         try:
-            return duckdb.connect(str(path.absolute()), read_only=not write, config={**SETTINGS})
+            return open_duckdb(path, opening, lambda opened: opened.close())
         except duckdb.Error as error:
             holder = _holder(error)
             waited = time.monotonic() - start
@@ -207,7 +220,7 @@ def _connect(path: Path, write: bool) -> "duckdb.DuckDBPyConnection":
             )
         if waited > NOTICE_SECONDS and not notified:
             notified = True
-            warnings.warn(f"{path}: process {os.getpid()} waits for {holder}, which has the file open", stacklevel=6)
+            warnings.warn(f"{path}: process {os.getpid()} waits for {holder}, which has the file open", stacklevel=8)
         time.sleep(JITTER.uniform(0.002, 0.02))
 
 
