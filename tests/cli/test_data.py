@@ -181,6 +181,7 @@ def test_data_update_says_that_a_publisher_does_not_respond(
     store = ("--store", tmp_path / "my.duckdb")
     run("data", "add", "fred:DCOILWTICO", "--name", "wti", *store)
     monkeypatch.setenv("TORCHCOMMODITY_FRED_URL", "http://127.0.0.1:9")
+    monkeypatch.setattr("urllib3.util.retry.Retry.sleep", lambda *_: None)  # seven seconds between its tries
     result = run("data", "update", "wti", *store)
     assert result.exit_code == 2
     assert "wti was not updated: http://127.0.0.1:9/" in error(result)

@@ -9,6 +9,12 @@ import pandas as pd
 import pytest
 
 from torchcommodity import data, export, forecast
+from torchcommodity.models import HarConfig, HarGarchConfig
+from torchcommodity.training import FitConfig
+
+SMALL = FitConfig(  # is exported sooner
+    HarGarchConfig(HarConfig(horizons=(2,), levels=(0.1, 0.5, 0.9), halflives=(8,), trends=(5,)))
+)
 
 pytestmark = pytest.mark.filterwarnings("error::torchcommodity.data.DataWarning")
 
@@ -54,7 +60,7 @@ def test_strict_mode_refuses_what_nobody_vouches_for(frame: pd.DataFrame, tmp_pa
     with pytest.raises(data.DataError, match="expected prices with a publisher"):
         data.read(tmp_path / "wti.csv", strict=True)
     stated = data.read(tmp_path / "wti.csv", publisher="EIA", strict=True, accept=["ended"])
-    forecaster = forecast.fit(stated, strict=True)
+    forecaster = forecast.fit(stated, SMALL, strict=True)
     export.export(forecaster, tmp_path / "wti.pt2", strict=True)
     with pytest.raises(data.DataError, match="got 1 nonpositive"):
         data.read("embedded", ["WTI"], strict=True)

@@ -11,20 +11,12 @@ from torchcommodity import ops
 assert ops.NATIVE is not None  # importing ops registers the operators
 NAMES = sorted(name.removeprefix("commodity::") for name in opkit.OPERATORS if name.startswith("commodity::"))
 EAGER = [check.name for check in CHECKS.values() if not check.compiled]
-# of an operator that is only the derivative of others, these are higher derivatives of those, and slow
-HIGHER = {
-    "aot_dispatch",
-    "causal_gradient",
-    "forward_mode",
-    "func_grad",
-    "gradcheck",
-    "gradgradcheck",
-    "hessian",
-    "jacfwd",
-    "jacrev",
-    "jvp_formula",
-    "per_sample_gradients",
-}
+# of an operator that is only the derivative of others, these are higher derivatives of those, or a long Python loop of
+# its reference, and slow; so is what depends on them, since a check runs those that it depends on
+HIGHER = {"aot_dispatch", "gradcheck", "long_series"}
+for _check in CHECKS.values():  # in the order in which they depend on each other
+    if HIGHER.intersection(_check.depends_on):
+        HIGHER.add(_check.name)
 
 
 def is_higher(name: str, check: str) -> bool:

@@ -183,8 +183,8 @@ class Artifact:
         Example:
             >>> from torchcommodity import data, export, forecast
             >>> forecaster = forecast.fit(data.embedded(["WTI"]).between("2012-01-01", "2018-12-31"))
-            >>> path = export.export(forecaster, getfixture("tmp_path") / "wti.pt2")
-            >>> export.Artifact.load(path).predict(data.embedded().between(None, "2019-01-03"))
+            >>> artifact = export.Artifact.from_forecaster(forecaster)
+            >>> artifact.predict(data.embedded().between(None, "2019-01-03"))
             Forecast(WTI; from 2019-01-03; horizons 5, 21, 63, 126; 19 levels)
         """
         metadata, panel = self.metadata, self._align_panel(prices, references, curve)
