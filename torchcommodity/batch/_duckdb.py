@@ -3,13 +3,12 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from torchcommodity.data import open_duckdb
+from torchcommodity.data import connect_duckdb
 
 MEMORY_LIMIT = "128MB"  # per connection; a run has one open at a time
 
@@ -19,8 +18,7 @@ def connect(path: Path | None = None, *, timeout: float = 0.0, read_only: bool =
     if path is None:
         connection = duckdb.connect(":memory:")
     else:
-        opening = partial(duckdb.connect, str(path.absolute()), read_only=read_only)
-        connection = retry_while_locked(lambda: open_duckdb(path, opening, lambda opened: opened.close()), timeout)
+        connection = retry_while_locked(lambda: connect_duckdb(path, read_only=read_only), timeout)
     connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
     return connection
 

@@ -110,6 +110,7 @@ if TYPE_CHECKING:
     from torchcommodity.data._sources.files import TableName as TableName
     from torchcommodity.data._sources.files import cache_dir as cache_dir
     from torchcommodity.data._sources.files import check_output as check_output
+    from torchcommodity.data._sources.files import connect_duckdb as connect_duckdb
     from torchcommodity.data._sources.files import create_duckdb as create_duckdb
     from torchcommodity.data._sources.files import open_duckdb as open_duckdb
     from torchcommodity.data._sources.files import parse_table_name as parse_table_name
@@ -217,6 +218,7 @@ _MODULES = {
         "TableName",
         "cache_dir",
         "check_output",
+        "connect_duckdb",
         "create_duckdb",
         "open_duckdb",
         "parse_table_name",

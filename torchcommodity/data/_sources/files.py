@@ -285,6 +285,14 @@ def open_duckdb(path: Path, opening: Callable[[], Opened], closing: Callable[[Op
             closing(opened)
 
 
+def connect_duckdb(path: Path, **settings: Any) -> "duckdb.DuckDBPyConnection":
+    """`duckdb.connect` to a file, by `open_duckdb`."""
+    with extra("forecast"):
+        import duckdb
+
+    return open_duckdb(path, lambda: duckdb.connect(str(path.absolute()), **settings), lambda opened: opened.close())
+
+
 def _duckdb_headers(path: Path) -> bytes:
     """The headers of a file and of its last two checkpoints; none if it cannot be opened, which DuckDB reports."""
     try:

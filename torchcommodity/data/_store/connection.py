@@ -10,7 +10,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +21,7 @@ from torchcommodity._extras import extra
 from torchcommodity.data._core.errors import DataError, Finding, summarize_names
 from torchcommodity.data._core.panel import Panel
 from torchcommodity.data._core.provenance import Provenance
-from torchcommodity.data._sources.files import DUCKDB_OPENING, create_duckdb, open_duckdb
+from torchcommodity.data._sources.files import DUCKDB_OPENING, connect_duckdb, create_duckdb
 from torchcommodity.data._store.rows import append
 
 if TYPE_CHECKING:
@@ -123,6 +122,7 @@ LOCK_SECONDS = 60.0  # DuckDB gives a writer the file for itself; others wait th
 NOTICE_SECONDS = 5.0  # and say so after this time
 OTHER_FILE = "choose another file (--store FILE, or $TORCHCOMMODITY_STORE)"
 BLOCK_BYTES = 2**16  # measured: small panels take a quarter of the space of the default of 2**18, large ones no more
+SETTINGS = {"enable_external_access": False}  # a foreign file may hold views that read other files
 
 _writer = threading.Lock()  # connections of one process share the database, so DuckDB does not keep its threads apart
 
@@ -201,13 +201,10 @@ def _connect(path: Path, write: bool) -> "duckdb.DuckDBPyConnection":
     with extra("forecast"):
         import duckdb
 
-    # a foreign file may hold views that read other files
-    config: dict[str, Any] = {"enable_external_access": False}
-    opening = partial(duckdb.connect, str(path.absolute()), read_only=not write, config=config)
     start, notified = time.monotonic(), False
     while True:
         try:
-            return open_duckdb(path, opening, lambda opened: opened.close())
+            return connect_duckdb(path, read_only=not write, config={**SETTINGS})
         except duckdb.Error as error:
             holder = _holder(error)
             waited = time.monotonic() - start

@@ -6,13 +6,12 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from torchcommodity._extras import extra
 from torchcommodity.data._core.errors import DataError, summarize_names
-from torchcommodity.data._sources.files import create_duckdb, open_duckdb
+from torchcommodity.data._sources.files import connect_duckdb, create_duckdb
 
 with extra("forecast"):
     import duckdb
@@ -43,7 +42,7 @@ def read_duckdb(path: Path, name: str, label: str, max_bytes: int, timeout: floa
     config = {**LOCKED, "enable_external_access": "false"}
     with (
         readable_errors(label, "a DuckDB file that can be opened"),
-        _connect(path, read_only=True, config=config) as connection,
+        connect_duckdb(path, read_only=True, config=config) as connection,
     ):
         tables = {
             table if schema == "main" else f"{schema}.{table}": f"{quote(schema)}.{quote(table)}"
@@ -83,7 +82,7 @@ def write_duckdb(rows: pa.Table, path: str, name: str, label: str) -> None:
         create_duckdb(Path(path))
     with (
         readable_errors(label, "a DuckDB file that can be written"),
-        _connect(Path(path)) as connection,
+        connect_duckdb(Path(path)) as connection,
     ):
         columns = connection.execute(
             "SELECT column_name FROM duckdb_columns() WHERE database_name = current_database() "
@@ -97,11 +96,6 @@ def write_duckdb(rows: pa.Table, path: str, name: str, label: str) -> None:
         connection.register("rows_of_panel", rows)
         connection.execute(f"CREATE OR REPLACE TABLE {quote(name)} AS FROM rows_of_panel")
         connection.execute("COMMIT")  # an exception above closes the connection, which rolls back
-
-
-def _connect(path: Path, **settings: Any) -> duckdb.DuckDBPyConnection:
-    opening = partial(duckdb.connect, str(path.absolute()), **settings)
-    return open_duckdb(path, opening, lambda opened: opened.close())
 
 
 def choose_table(tables: Iterable[str], name: str, label: str) -> str:
