@@ -1,6 +1,7 @@
 """Artifact: same bits as predict, dynamic shapes, input checks."""
 
 import pickle
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -35,9 +36,11 @@ def test_artifact_takes_any_batch_size_and_strides(artifact: Artifact, inputs: I
         torch.testing.assert_close(batch[k : k + 1], single, rtol=1e-6, atol=0)
 
 
-def test_artifact_computes_nothing_from_its_weights_alone(artifact: Artifact) -> None:
+def test_artifact_computes_nothing_from_its_weights_alone_and_nothing_without_effect(artifact: Artifact) -> None:
     depends = set()  # on the inputs
     for node in artifact.forward.graph.nodes:
+        assert node.users or node.op in ("placeholder", "output"), node.format_node()
+        assert "slice" not in node.name or node.args[2:] != (0, sys.maxsize), node.format_node()
         if node.op == "placeholder" or depends.intersection(node.all_input_nodes):
             depends.add(node)
         assert node in depends or node.op == "get_attr", node.format_node()

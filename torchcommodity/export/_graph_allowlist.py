@@ -30,7 +30,7 @@ ATEN = [
     "select.int", "sigmoid.default", "sin.default", "slice.Tensor", "softplus.default",
     "split.Tensor", "split_with_sizes.default", "sqrt.default", "square.default", "squeeze.dim", "stack.default",
     "sub.Tensor", "sum.dim_IntList", "sym_size.int", "tanh.default", "to.device", "to.dtype", "to.dtype_layout",
-    "transpose.int", "tril.default", "unbind.int", "unflatten.int", "unsqueeze.default", "view.default", "where.Scalar",
+    "transpose.int", "tril.default", "unbind.int", "unflatten.int", "unsqueeze.default", "view.default",
     "where.ScalarOther", "where.ScalarSelf", "where.self", "zeros_like.default",
 ]  # fmt: skip
 NETWORKS = [  # of the usual layers of other networks
@@ -49,7 +49,8 @@ NETWORKS = [  # of the usual layers of other networks
     "scatter_add.default", "selu.default", "sign.default", "silu.default", "sinh.default", "softmax.int",
     "sort.default", "special_ndtr.default", "special_ndtri.default", "split.sizes",
     "squeeze.default", "squeeze.dims", "std.correction", "std.dim", "sub.Scalar", "sum.default", "t.default",
-    "tan.default", "to.other", "topk.default", "triu.default", "var.correction", "var.dim", "zeros.default",
+    "tan.default", "to.other", "topk.default", "triu.default", "var.correction", "var.dim", "where.Scalar",
+    "zeros.default",
 ]  # fmt: skip
 COMMODITY = [
     "correlation_regime", "ewm_mean", "garch_variance", "linear_recurrence", "lltm", "lstm", "rolling_correlation",

@@ -136,7 +136,7 @@ def explain_location(
         slow = har.slow_variance(har.variance_terms(adjusted))
         trends = har.trends(adjusted.returns, 1)
         expected += har.location(batch.prices, batch.references, batch.days, slow, None, batch.curve, trends)[0, -1]
-        waves = har.location.waves(batch.prices, batch.days, past)
+        waves = har.location.waves(batch.prices, batch.days, past, 1)
         if waves is not None:
             season = (waves[0, -1] * har.location.season.to(waves)).sum(-1)
         deviations = har.location.deviations(batch.prices, batch.references, past, 1)

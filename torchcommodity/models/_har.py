@@ -277,7 +277,8 @@ class Har(nn.Module):
         ]
         shared.append(adjusted.long_run)
         garch = self._garch_term(own or own_rows(shocks), rows, past)
-        terms = torch.stack([*(tail(v, rows).unsqueeze(-2).expand_as(garch) for v in shared), garch], -1)
+        of_all_horizons = torch.stack([tail(v, rows) for v in shared], -1).unsqueeze(2)  # (B, L, 1, N, K - 2)
+        terms = torch.cat([of_all_horizons.expand(-1, -1, garch.shape[2], -1, -1), garch.unsqueeze(-1)], -1)
         if adjusted.extra_variances is not None:
             slow = terms[..., len(self.config.halflives) - 1]
             terms = torch.cat([terms, self._extra_terms(adjusted.extra_variances, slow)], -1)
@@ -313,8 +314,8 @@ class Har(nn.Module):
         """sigma_h^2 = h sum_k c_hk v_k, the variance of the cumulative log-return."""
         horizons = terms.new_tensor(self.config.horizons)[:, None]
         # sequential additions: in `sum` or a matrix product their order depends on the number of rows
-        parts = [self.mix[:, k, None].to(terms) * terms[..., k] for k in range(terms.shape[-1])]
-        return horizons * reduce(torch.add, parts)
+        parts = self.mix.unsqueeze(1).to(terms) * terms
+        return horizons * reduce(torch.add, parts.unbind(-1))
 
     def trends(
         self, returns: Tensor, rows: int, past: Past | None = None, own: OwnRows | None = None

@@ -117,9 +117,9 @@ class Location(nn.Module):
     ) -> Tensor:  # (B, L, H, N)
         """Expected change of the log price over each horizon, zero during warm-up unless a curve is known."""
         past, L = past or Past(), variance.shape[1]
-        deviations, waves = self.deviations(prices, references, past, L), self.waves(prices, days, past)
+        deviations, waves = self.deviations(prices, references, past, L), self.waves(prices, days, past, L)
         related = self.related(deviations, variance)
-        expected = self.limit(reduce(torch.add, self.parts(None, waves, L), related), variance)
+        expected = self.limit(reduce(torch.add, self.parts(None, waves), related), variance)
         if self.momentum is not None and trends is not None:
             expected = expected + self.momentum(self.limit(related, variance), prices, trends, variance, past)
         if self.basis is not None and curve is not None and days is not None:
@@ -141,23 +141,19 @@ class Location(nn.Module):
 
     def related(self, deviations: Tensor | None, variance: Tensor) -> Tensor:  # (B, L, M), (B, L, N) -> (B, L, H, N)
         """Contribution of related prices to m_h, before the limit; (B, L, 1, N) without any."""
-        parts = self.parts(deviations, None, variance.shape[1])
-        return reduce(torch.add, parts, torch.zeros_like(variance).unsqueeze(2))
+        return reduce(torch.add, self.parts(deviations, None), torch.zeros_like(variance).unsqueeze(2))
 
-    def parts(self, deviations: Tensor | None, waves: Tensor | None, L: int) -> Iterator[Tensor]:  # (B, L, H, N) each
+    def parts(self, deviations: Tensor | None, waves: Tensor | None) -> Iterator[Tensor]:  # (B, L, H, N) each
         """Contributions to m_h at the last rows, before the limit: of each symbol's k-th pair, and of each wave.
 
         They are added one by one: in `sum` or a matrix product the order depends on the number of rows.
         """
         if deviations is not None:
-            x = F.pad(deviations, (0, 1))
-            c = F.pad(self.coefficients, (0, 1)).to(x)
-            for cell in self.cells.unbind(1):
-                yield x.index_select(-1, cell).unsqueeze(2) * c.index_select(1, cell)
+            cells = self.cells.mT  # (K, N)
+            x, c = (F.pad(v, (0, 1))[..., cells] for v in (deviations.unsqueeze(2), self.coefficients.to(deviations)))
+            yield from map(torch.mul, x.unbind(-2), c.unbind(-2))
         if waves is not None:
-            season = self.season.to(waves)
-            for i in range(WAVES):
-                yield waves[:, -L:, :, i].unsqueeze(2) * season[..., i]
+            yield from (waves.unsqueeze(2) * self.season.to(waves)).unbind(-1)
 
     def deviations(self, prices: Tensor, references: Tensor | None, past: Past, L: int) -> Tensor | None:  # (B, L, M)
         """x of every pair on the last own row of its symbol up to each row, zero where it is not known; or no pair."""
@@ -177,15 +173,15 @@ class Location(nn.Module):
         ratio = torch.where(usable, log.index_select(-1, symbol) - last.index_select(-1, other), torch.nan)
         settings = {"halflife": self.rule.halflife, "min_periods": self.rule.min_values, "ignore_na": True}
         deviation = ratio - past.call(f"log_ratio{name}", ewm_mean, ratio, **settings)
-        return carry_forward(torch.where(deviation.isfinite(), deviation, 0.0), own, past, f"deviation{name}")
+        return carry_forward(deviation.nan_to_num(0.0, 0.0, 0.0), own, past, f"deviation{name}")
 
-    def waves(self, prices: Tensor, days: Tensor | None, past: Past) -> Tensor | None:  # (B, T, N, 4)
-        """`seasonal_waves` of the last own row of each symbol up to each row."""
+    def waves(self, prices: Tensor, days: Tensor | None, past: Past, L: int) -> Tensor | None:  # (B, L, N, 4)
+        """`seasonal_waves` of the last own row of each symbol up to each of the last L rows."""
         if days is None:
             return None
         known = (prices > 0) & (prices < torch.inf)
         own_days = carry_forward(days.unsqueeze(-1).to(prices).expand_as(prices), known, past, "day")
-        return seasonal_waves(own_days)
+        return seasonal_waves(own_days[:, -L:])
 
 
 def known_log_prices(prices: Tensor, references: Tensor | None) -> tuple[Tensor, Tensor]:  # (..., T, N + R) each

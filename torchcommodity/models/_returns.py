@@ -76,7 +76,7 @@ def carry_forward(x: Tensor, known: Tensor, past: Past, name: str) -> Tensor:  #
     tensor([2., 2.])
     """
     before = past.get(name)
-    keep, value = torch.where(known, 0.0, 1.0).to(x), torch.where(known, x, 0.0)
+    keep, value = (~known).to(x), torch.where(known, x, 0.0)
     carried: Tensor = linear_recurrence(keep, value, *([] if before is None else [before]))
     past.keep_last(name, carried)
     return carried
@@ -90,7 +90,8 @@ def own_age(own: Tensor, fresh: Tensor, oldest: int, past: Past, name: str) -> T
     tensor([0., 1., 1., 2.])
     """
     before = past.get(name)
-    keep, step = torch.where(fresh, 0.0, 1.0), torch.where(own & ~fresh, 1.0, 0.0)
+    stale = ~fresh
+    keep, step = stale.float(), (own & stale).float()
     first = step.new_full(own.shape[-1:], oldest + 1.0) if before is None else before.to(step)
     age: Tensor = linear_recurrence(keep, step, first)
     past.keep_last(name, age)

@@ -4,6 +4,7 @@ import io
 import json
 import logging
 import re
+import sys
 import zipfile
 from collections.abc import Callable
 from operator import attrgetter
@@ -54,12 +55,15 @@ def from_records(
     forward = program.module()
     for rows in (metadata.min_rows + 20, MAX_ROWS):
         check_cost(forward, len(metadata.columns), rows)
-    return fold_constants(forward if device.type == "cpu" else move(program, device).module())
+    return simplify(forward if device.type == "cpu" else move(program, device).module())
 
 
 @torch.no_grad()
-def fold_constants(module: nn.Module) -> fx.GraphModule:
-    """Replace what a graph computes from its weights alone by the results: each operation costs time in each call."""
+def simplify(module: nn.Module) -> fx.GraphModule:
+    """Replace what a graph computes from its weights alone by the results, and drop what changes nothing.
+
+    Each operation costs time in each call.
+    """
     module = cast(fx.GraphModule, module)
     known: dict[fx.Node, Any] = {}
     for node in module.graph.nodes:
@@ -75,7 +79,11 @@ def fold_constants(module: nn.Module) -> fx.GraphModule:
         module.register_buffer(name, value)
         with module.graph.inserting_before(node):
             node.replace_all_uses_with(module.graph.get_attr(name), delete_user_cb=lambda user: user not in known)
-    module.graph.eliminate_dead_code(lambda node: node not in known and node.is_impure())  # assertions hold by now
+    for node in module.graph.nodes:
+        if node.target is torch.ops.aten.slice.Tensor and node.args[2:] == (0, sys.maxsize):  # the whole axis
+            node.replace_all_uses_with(node.args[0])
+    # assertions, too: those of weights hold by now, and those of dtypes are of the graph
+    module.graph.eliminate_dead_code(lambda node: node.op != "call_function" and node.is_impure())
     module.recompile()
     return module
 
