@@ -9,6 +9,9 @@
 #include <utility>
 #include <vector>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 #if defined(__AVX__)
 #include <immintrin.h>
 #endif
@@ -25,10 +28,17 @@ namespace commodity {
 #define COMMODITY_WIDE
 #endif
 
+// Without __builtin_cpu_supports, for which zig links a library whose memcpy replaces the faster one of glibc.
 inline bool has_wide_vectors() {
-#if defined(__x86_64__) && defined(__GNUC__)
-  static const bool has = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-                          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
+#if defined(__x86_64__)
+  static const bool has = [] {
+    constexpr unsigned features = bit_AVX512F | bit_AVX512VL | bit_AVX512BW | bit_AVX512DQ;
+    constexpr unsigned registers = 0xe6;  // that the system saves: vectors and masks
+    unsigned a, b, c, d;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE)) return false;
+    asm("xgetbv" : "=a"(a), "=d"(d) : "c"(0));
+    return (a & registers) == registers && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & features) == features;
+  }();
   return has;
 #else
   return false;

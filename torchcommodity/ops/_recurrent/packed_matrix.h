@@ -39,8 +39,13 @@ struct PackedMatrix {
   static COMMODITY_INLINE void accumulate(Vector (&sum)[R][C], const scalar_t* const* rows, int64_t count,
                                           const Vector* w) {
     for (int64_t k = 0; k < count; ++k, w += C)
-      for (int r = 0; r < R; ++r)
+      for (int r = 0; r < R; ++r) {
         for (int c = 0; c < C; ++c) sum[r][c] += rows[r][k] * w[c];
+#if defined(__AVX__)  // clang would spill a sum, and wait for it at every step, before it reads a weight twice
+        if constexpr (Bytes == 32)
+          for (int c = 0; c < C; ++c) asm("" : "+x"(sum[r][c]));
+#endif
+      }
   }
 
   template <int R>

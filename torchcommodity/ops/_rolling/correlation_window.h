@@ -99,35 +99,43 @@ struct GroupBatch {
   // For each window of each column, the sum and 1 / sqrt(sum of squares about the mean), NaN if the column is constant.
   void compute_columns() {
     for (auto* state : {&total, &squares, &repeats}) state->assign(assets, GroupLanes{});
+    const Columns columns{assets, x.data(), total.data(), squares.data(), repeats.data()};
+    GroupLanes *const sums = sum.data(), *const scales = scale.data();
     for (int64_t r = window - 1; r >= 0; --r)
-      for (int64_t n = 0; n < assets; ++n)
-        add(r, n), sum[r * assets + n] = total[n], scale[r * assets + n] = squares[n];
+      for (int64_t n = 0, i = r * columns.assets; n < columns.assets; ++n, ++i)
+        columns.add(r, n), sums[i] = columns.total[n], scales[i] = columns.squares[n];
     for (int64_t r = 1; r < window; ++r)
-      for (int64_t n = 0; n < assets; ++n) count_repeats(r, n);
+      for (int64_t n = 0; n < columns.assets; ++n) columns.count_repeats(r, n);
     for (auto* state : {&total, &squares}) state->assign(assets, GroupLanes{});
-    for (int64_t w = 0; w < window; ++w)
-      for (int64_t n = 0; n < assets; ++n) {
-        if (w > 0) add(w + window - 1, n), count_repeats(w + window - 1, n);
-        const GroupLanes s = sum[w * assets + n] += total[n];
-        const GroupLanes variation = scale[w * assets + n] + squares[n] - s * s / static_cast<double>(window);
-        GroupLanes root;
-        for (int l = 0; l < kLanes; ++l) root[l] = std::sqrt(variation[l]);
-        const auto varies = (repeats[n] < static_cast<double>(window - 1)) & (variation > 0.0);
-        scale[w * assets + n] = varies ? 1.0 / root : GroupLanes{} + NAN;
+    const double count = static_cast<double>(window);
+    for (int64_t w = 0, last = window - 1; last < rows; ++w, ++last)
+      for (int64_t n = 0, i = w * columns.assets; n < columns.assets; ++n, ++i) {
+        if (w > 0) columns.add(last, n), columns.count_repeats(last, n);
+        const GroupLanes s = sums[i] += columns.total[n];
+        const GroupLanes variation = scales[i] + columns.squares[n] - s * s / count;
+        GroupLanes root = variation;
+        square_root<double>(root);
+        const auto varies = (columns.repeats[n] < count - 1) & (variation > 0.0);
+        scales[i] = varies ? 1.0 / root : GroupLanes{} + NAN;
       }
   }
 
  private:
+  // What is known of each column at a row; a local variable, since a store could change the pointers of a member.
+  struct Columns {
+    const int64_t assets;
+    const GroupLanes* const x;
+    GroupLanes *const total, *const squares, *const repeats;
+
+    void add(int64_t r, int64_t n) const {
+      const GroupLanes value = x[r * assets + n];
+      total[n] += value, squares[n] += value * value;
+    }
+    void count_repeats(int64_t r, int64_t n) const {
+      repeats[n] = x[r * assets + n] == x[(r - 1) * assets + n] ? repeats[n] + 1.0 : GroupLanes{};
+    }
+  };
   AlignedVector<GroupLanes> total, squares, repeats;  // repeats: number of latest rows equal to the row before
-
-  void add(int64_t r, int64_t n) {
-    const GroupLanes value = x[r * assets + n];
-    total[n] += value, squares[n] += value * value;
-  }
-
-  void count_repeats(int64_t r, int64_t n) {
-    repeats[n] = x[r * assets + n] == x[(r - 1) * assets + n] ? repeats[n] + 1.0 : GroupLanes{};
-  }
 };
 
 // Sums of column i with every other column, over the rows in which both are valid.

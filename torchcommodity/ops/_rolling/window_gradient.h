@@ -285,11 +285,16 @@ struct GradientStrip {
       const scalar_t* row = x + (begin + j) * stride;
       scalar_t* output = dx + (begin + j) * stride;
       prefetch(output - kPrefetchRows * stride, width);
-      for (int64_t n = 0; n < width; ++n) {
-        const double sum = evaluate<kOrder>(total + n, kColumns, row[n] - current_anchor[n]) +
-                           evaluate<kOrder>(next + n, kColumns, row[n] - next_anchor[n]);
-        output[n] = static_cast<scalar_t>(row[n] - row[n] == 0 ? sum : 0);
-      }
+      evaluate_row(row, total, current_anchor, next, next_anchor, output);
+    }
+  }
+  // A function of its own, since clang takes __restrict from parameters only; otherwise it runs the loop one by one.
+  inline void evaluate_row(const scalar_t* row, const double* current, const double* current_anchor, const double* next,
+                           const double* next_anchor, scalar_t* __restrict output) const {
+    for (int64_t n = 0; n < width; ++n) {
+      const double sum = evaluate<kOrder>(current + n, kColumns, row[n] - current_anchor[n]) +
+                         evaluate<kOrder>(next + n, kColumns, row[n] - next_anchor[n]);
+      output[n] = static_cast<scalar_t>(row[n] - row[n] == 0 ? sum : 0);
     }
   }
   // Calls visit(i) for the numbers of all terms of a row: in one loop of constant length if the strip is full.

@@ -21,7 +21,8 @@ struct Mirrored {
       : near(is_long ? low : -high), far(is_long ? high : -low) {}
 };
 
-// What happens in a row, and the values after it.
+// What happens in a row, and the values after it. The fields after `moves` are valid only where it `moves`: to mask
+// each of them is slow, since clang packs and unpacks a mask that combines comparisons.
 template <typename Number>
 struct SarRow {
   using Mask = decltype(Number() < Number());
@@ -54,35 +55,37 @@ struct Sar {
     const Number zero = Number();
     y.present = (h - h == 0) & (l - l == 0);
     y.moves = y.present & (high == high);
-    y.enters = y.moves & (side == 0);
+    y.enters = side == 0;
+    const auto automatic = zero + x.start == 0;  // a number would be a branch
     const Number fall = low - l;
-    y.enters_long = x.start == 0 ? !((fall > 0) & (h - high < fall)) : zero < x.start;
+    y.enters_long = automatic ? !((fall > 0) & (h - high < fall)) : zero < x.start;
     const Number old_side = y.enters ? (y.enters_long ? zero + 1 : zero - 1) : side;
     const auto was_long = old_side > 0;
     const Mirrored<Number> own(was_long, h, l), last(was_long, high, low);
-    const Number start = x.start == 0 ? last.near : zero + x.start;  // a negative start is mirrored already
+    const Number start = automatic ? last.near : zero + x.start;  // a negative start is mirrored already
     const Number stop = y.enters ? start : level, extreme_before = y.enters ? own.far : extreme;
     // as in TA-Lib, the first step is bounded by its own row only
     const Number near_before = y.enters ? own.near : last.near, far_before = y.enters ? own.far : last.far;
 
-    y.reverses = y.moves & (own.near <= stop);
+    y.reverses = own.near <= stop;
     y.reversed_at_before = far_before > extreme_before;
     Number highest = y.reversed_at_before ? far_before : extreme_before;
     y.reversed_at_own = own.far > highest;
     highest = y.reversed_at_own ? own.far : highest;
-    y.is_long = y.reverses ? !was_long : was_long;
     y.side = y.reverses ? -old_side : old_side;
+    y.is_long = y.side > 0;
     y.scale = y.is_long ? zero + (1 - x.offset) : zero + (1 + x.offset);
     y.level = y.reverses ? -highest * y.scale : stop;
 
-    y.has_new_extreme = y.reverses | (own.far > extreme_before);
-    y.extreme = y.reverses ? -own.near : y.has_new_extreme ? own.far : extreme_before;
+    const auto exceeds = own.far > extreme_before;
+    y.has_new_extreme = y.reverses | exceeds;
+    y.extreme = y.reverses ? -own.near : exceeds ? own.far : extreme_before;
     const Number initial = y.is_long ? zero + x.initial[0] : zero + x.initial[1];
     const Number maximum = y.is_long ? zero + x.maximum[0] : zero + x.maximum[1];
     const Number current = y.enters ? initial : factor;
     const Number increased = current + (y.is_long ? zero + x.step[0] : zero + x.step[1]);
     const Number accelerated = increased < maximum ? increased : maximum;
-    y.factor = y.reverses ? initial : y.has_new_extreme ? accelerated : current;
+    y.factor = y.reverses ? initial : exceeds ? accelerated : current;
 
     const Number bound = y.reverses ? -far_before : near_before, own_bound = y.reverses ? -own.far : own.near;
     y.next_level = y.level + y.factor * (y.extreme - y.level);
