@@ -71,6 +71,15 @@ def test_export_takes_the_format_from_the_ending(forecaster: Forecaster, tmp_pat
     assert not list(tmp_path.iterdir())
 
 
+def test_export_says_at_once_that_there_is_no_folder(forecaster: Forecaster, tmp_path: Path) -> None:
+    def stage(*progress: object) -> None:
+        pytest.fail("the model was traced")
+
+    for path in (tmp_path, tmp_path / "missing" / "m.pt2"):
+        with pytest.raises(FileNotFoundError, match=r"^export: path must be a file in a folder that exists; got "):
+            export(forecaster, path, "pt2", progress=stage)
+
+
 def test_export_rejects_other_modules(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match=r"^export: forecaster must be a Forecaster.*; got Linear$"):
         export(torch.nn.Linear(3, 3), tmp_path / "m.pt2")  # type: ignore[arg-type]

@@ -62,6 +62,7 @@ def export(
 
     Raises:
         TypeError: another module than a Forecaster.
+        FileNotFoundError: no folder for the file, or the path is a folder.
         ValueError: an unknown format or, without one, an unknown ending; a forecaster with covariates, one with a curve
             and `without_curve=False`, or one of series that roll on other days than by the exchange's rule; no C++
             compiler for `aoti`; this machine has no such device, or the format does not run on it; torch cannot export
@@ -87,6 +88,8 @@ def export(
             rule = f"path must end with one of {', '.join(ARTIFACT_ENDINGS.values())} if no format is given"
             raise ValueError(f"export: {rule}; got {str(path)!r}; pass format={FORMATS[0]!r} to use this name")
         format = format or "pt2"
+    if not Path(path).absolute().parent.is_dir() or Path(path).is_dir():  # known before the model is traced
+        raise FileNotFoundError(f"export: path must be a file in a folder that exists; got {str(path)!r}")
     if format not in FORMATS:
         raise ValueError(f"export: format must be one of {', '.join(FORMATS)}; got {format!r}")
     if forecaster.record.curve and not without_curve:
