@@ -59,7 +59,8 @@ def measure(clone: Path, path: str, with_wheel: bool) -> tuple[list[float], floa
     subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
     if with_wheel:
         shutil.copytree(ROOT / "dist", clone / "dist")
-    inherited = {name: value for name, value in os.environ.items() if name not in ("CXX", "VIRTUAL_ENV")}
+    inherited = {name: value for name, value in os.environ.items() if name not in ("CXX", "PYTHONPATH", "VIRTUAL_ENV")}
+    inherited |= {"TORCHCOMMODITY_CACHE": str(clone / "cache")}  # the cache of the user may have the fitted model
     seconds, output, before = [], "", os.times()
     for step, command in STEPS.items():
         start = perf_counter()
