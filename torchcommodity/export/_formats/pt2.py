@@ -82,7 +82,7 @@ def simplify(module: nn.Module) -> fx.GraphModule:
     for node in module.graph.nodes:
         if node.target is torch.ops.aten.slice.Tensor and node.args[2:] == (0, sys.maxsize):  # the whole axis
             node.replace_all_uses_with(node.args[0])
-    # assertions, too: those of weights hold by now, and those of dtypes are of the graph
+    # assertions of dtypes, too, the only ones that the allowlist has: `Artifact` checks the inputs
     module.graph.eliminate_dead_code(lambda node: node.op != "call_function" and node.is_impure())
     module.recompile()
     return module
