@@ -32,11 +32,15 @@ def random_layer(series: int, hidden: int, gates: int) -> list[Tensor]:
 
 
 def run(name: str, tensors: list[Tensor]) -> list[Tensor]:
-    """Outputs, and gradients of all arguments."""
+    """Outputs, gradients of all arguments, and tangents of the states."""
     leaves = [x.clone().requires_grad_() for x in tensors]
     h, c, gates = LAYERS[name][0](*leaves, True)
     loss = (h * torch.linspace(-1, 1, h.numel(), dtype=h.dtype).reshape(h.shape)).sum() + c.sin().sum()
-    return [h.detach(), c.detach(), gates.detach(), *torch.autograd.grad(loss, leaves)]
+    outputs = [h.detach(), c.detach(), gates.detach()]
+    input, h0, c0, _, weight_hh, _ = tensors
+    tangent = getattr(torch.ops.commodity, f"{name}_tangent")
+    tangents = tangent(outputs[2].cos(), h0.sin(), c0.cos(), input, c0, weight_hh, *outputs[1:])
+    return [*outputs, *torch.autograd.grad(loss, leaves), *tangents]
 
 
 SAMPLES = [(name, series, hidden) for name in LAYERS for hidden in HIDDEN for series in (1, 5, 21)]
@@ -49,6 +53,6 @@ if __name__ == "__main__":
         for dtype, tolerance in ((torch.double, 1e-9), (torch.float, 1e-4)):
             try:
                 actual = run(sample[0], [x.to(dtype) for x in tensors])
-                assert_close(actual, [x.to(dtype) for x in expected[sample]], tolerance, "outputs and gradients")
+                assert_close(actual, [x.to(dtype) for x in expected[sample]], tolerance, "outputs, gradients and tangents")
             except AssertionError as error:
                 sys.stdout.write(f"{sample} {dtype}: {error}\n")

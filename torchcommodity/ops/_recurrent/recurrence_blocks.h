@@ -71,6 +71,14 @@ struct SeriesBlocks {
     thread.copy = number / tiles.tiles();
     if (thread.copy < copies) tiles.load(thread.tile, number % tiles.tiles());
   }
+  // The vectors before the first row, from initial states (series, hidden).
+  COMMODITY_INLINE void fill_vectors(Shared& shared, const scalar_t* initial, int block, int number) const {
+    const int width = tiles.padded_columns();
+    for (int i = number; i < count * width; i += threads) {
+      const int64_t series = int64_t(block) * count + i / width, j = i % width;
+      shared.vectors[i] = series < layer.series && j < hidden ? initial[series * hidden + j] : 0;
+    }
+  }
   // The unit of a thread in h0 and c0.
   COMMODITY_INLINE int64_t initial(const Thread& thread, int block) const {
     return (int64_t(block) * count + thread.index) * hidden + thread.unit;
@@ -126,11 +134,7 @@ struct ForwardBlocks {
   COMMODITY_INLINE void start(Thread& thread, Shared& shared, int block, int number) const {
     const auto& layer = blocks.layer;
     blocks.start(thread, block, number);
-    const int width = blocks.tiles.padded_columns();
-    for (int i = number; i < blocks.count * width; i += blocks.threads) {
-      const int64_t series = int64_t(block) * blocks.count + i / width, j = i % width;
-      shared.vectors[i] = series < layer.series && j < layer.hidden ? layer.h0[series * layer.hidden + j] : 0;
-    }
+    blocks.fill_vectors(shared, layer.h0, block, number);
     if (!thread.active()) return;
     const int64_t i = blocks.initial(thread, block);
     thread.state = {layer.h0[i], layer.c0[i]};
@@ -230,6 +234,61 @@ struct BackwardBlocks {
     const int64_t i = blocks.initial(thread, block);
     d_h0[i] = incoming(thread, shared), d_c0[i] = scalar_t(thread.gradient.d_c);
   }
+};
+
+// Forward, with the tangents of h and c as the states.
+template <typename Cell, typename Size>
+struct TangentBlocks {
+  using scalar_t = typename Size::scalar_t;
+  using Shared = typename Size::Shared;
+  static constexpr int G = Cell::kGates, kThreads = Size::kThreads, kPhases = 2;
+  struct Row {
+    scalar_t gates[G], d_gates[G], c;
+    bool missing;
+  };
+  struct Thread : SeriesBlocks<Size>::Thread {
+    scalar_t d_h, d_c, c;
+    Row next;
+  };
+  SeriesBlocks<Size> blocks;
+  const scalar_t *d_gates, *d_h0, *d_c0;
+  scalar_t *d_h, *d_c;
+
+  COMMODITY_INLINE void load(Thread& thread, int t) const {
+    if (t >= blocks.steps) return;
+    thread.next.missing = blocks.layer.missing[thread.row + t];
+    thread.next.c = read(blocks.layer.c + blocks.at(thread, t));
+    COMMODITY_UNROLL
+    for (int g = 0; g < G; ++g) {
+      const int64_t i = blocks.template gate_at<G>(thread, t, g);
+      thread.next.gates[g] = read(blocks.layer.gates + i), thread.next.d_gates[g] = read(d_gates + i);
+    }
+  }
+  COMMODITY_INLINE void start(Thread& thread, Shared& shared, int block, int number) const {
+    blocks.start(thread, block, number);
+    blocks.fill_vectors(shared, d_h0, block, number);
+    if (!thread.active()) return;
+    const int64_t i = blocks.initial(thread, block);
+    thread.d_h = d_h0[i], thread.d_c = d_c0[i], thread.c = blocks.layer.c0[i];
+    load(thread, 0);
+  }
+  template <int phase>
+  COMMODITY_INLINE void run(Thread& thread, Shared& shared, int, int t, int) const {
+    if constexpr (phase == 0) {
+      blocks.multiply(thread, shared);
+    } else if (thread.active()) {
+      Row row = thread.next;
+      load(thread, t + 1);
+      blocks.add_products(shared, thread, row.d_gates);
+      if (!row.missing)
+        Cell::tangent(row.gates, thread.c, row.c, row.d_gates, scalar_t(thread.d_c), thread.d_c, thread.d_h);
+      thread.c = row.c;
+      blocks.vector(shared, thread)[thread.unit] = thread.d_h;
+      const int64_t i = blocks.at(thread, t);
+      d_h[i] = thread.d_h, d_c[i] = thread.d_c;
+    }
+  }
+  COMMODITY_INLINE void finish(Thread&, Shared&, int, int) const {}
 };
 
 }  // namespace on_gpu

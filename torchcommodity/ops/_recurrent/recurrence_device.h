@@ -189,6 +189,28 @@ std::tuple<Tensor, Tensor, Tensor> run_layer_backward(const char* name, const Te
   return {d_gates, d_h0, d_c0};
 }
 
+// The tangents of h and c (tangent.h) by one kernel; false where the registers are too few. `layer` has the tangent of
+// h0 for h0.
+template <typename Cell>
+bool run_tangent_blocks(const char* name, const Tensor& d_gates, const LayerTensors& tensors, const Tensor& d_c0_,
+                        const Tensor& weight_hh, const Tensor& c, const Tensor& gates, const Tensor& d_h,
+                        const Tensor& d_c) {
+  bool in_blocks = false;
+  const Tensor d_c0 = as_contiguous(d_c0_);
+  dispatch(name, c, [&]<typename scalar_t>() {
+    const auto layer = tensors.template pointers<scalar_t>(gates, c);
+    in_blocks = with_block_size<scalar_t>(layer.hidden, [&]<typename Size>(Size) {
+      const PackedTiles<typename Size::Tiles> weights(weight_hh);
+      const SeriesBlocks<Size> blocks(layer, weights.tiles);
+      launch_loops(
+          c, blocks.blocks(), blocks.threads, layer.steps,
+          TangentBlocks<Cell, Size>{blocks, d_gates.const_data_ptr<scalar_t>(), layer.h0,
+                                    d_c0.const_data_ptr<scalar_t>(), data_ptr<scalar_t>(d_h), data_ptr<scalar_t>(d_c)});
+    });
+  });
+  return in_blocks;
+}
+
 }  // namespace on_gpu
 }  // namespace commodity
 #endif

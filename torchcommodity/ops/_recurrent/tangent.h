@@ -1,7 +1,9 @@
 // The tangents of a recurrent layer, on the CPU and on a GPU: how h and c change with the gates and the initial state.
-// With z'_t the tangent of the gates apart from W_hh h_{t-1}, a step is a product with W_hh, then the cell.
+// With z'_t the tangent of the gates apart from W_hh h_{t-1}, a step is a product with W_hh, then the cell. A GPU runs
+// all steps in one kernel where the weights fit into a block.
 #pragma once
 #include "checks.h"
+#include "recurrence_device.h"
 #include "small_products.h"
 
 namespace commodity {
@@ -49,6 +51,10 @@ std::tuple<Tensor, Tensor> run_layer_tangent(const char* name, const Tensor& d_g
                c = as_contiguous(c_), gates = as_contiguous(gates_);
   const Tensor h_rows = new_empty(c, c.sizes()), c_rows = new_empty(c, c.sizes());
   if (!c.numel()) return {h_rows, c_rows};
+#if defined(COMMODITY_GPU)
+  if (run_tangent_blocks<Cell>(name, d_gates, {input, d_h0, c0}, d_c0, weight_hh, c, gates, h_rows, c_rows))
+    return {h_rows, c_rows};
+#endif
   const int64_t steps = input.size(-2), hidden = c0.size(-1);
   const Tensor missing = contiguous(transpose(view(find_missing(input), {c0.numel() / hidden, steps}), 0, 1));
   const Tensor h_state = as_contiguous(clone(d_h0)), c_state = as_contiguous(clone(d_c0));
