@@ -110,6 +110,10 @@ def test_random_series_programs_equal_their_reference(emulated: Path) -> None:
     assert not _run(sys.executable, EMULATION / "programs.py", emulated)
 
 
+def test_windows_of_all_lengths_equal_their_reference(emulated: Path) -> None:
+    assert not _run(sys.executable, EMULATION / "windows.py", emulated)
+
+
 def test_recurrent_layers_of_all_sizes_equal_their_reference(emulated: Path) -> None:
     assert not _run(sys.executable, EMULATION / "recurrent.py", emulated)
 

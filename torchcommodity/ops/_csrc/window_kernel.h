@@ -82,7 +82,8 @@ COMMODITY_INLINE void write(const Number& x, scalar_t* to) {
 //     add<later>(x, t)              row t, later or earlier than all rows so far
 //     check()                       optional: not finite if one of the values was not; else all values are tested
 //     move(count, distance)         if anchored: from an anchor that is higher by `distance`
-//   result(older, newer, count, t)  of the window that ends in row t, from the sums of two parts of it
+//     append(later)                 the sums of later rows
+//   result(sum, count, t)           of the window that ends in row t
 // and may write the result by its own store, with other_output(at) the address of a second one.
 struct WindowStatistic {
   static constexpr int kVectors = 8;  // of columns at a time, on the CPU
@@ -99,130 +100,201 @@ struct WindowStatistic {
   }
 };
 
+constexpr int64_t kLongWindow = 128;  // from here on a GPU adds sums of chunks
+
 // A panel whose rows are `stride` apart: backward in time if it is negative. x and y point to its first row.
 template <typename scalar_t>
 struct WindowPanel {
   const scalar_t* x;
   scalar_t* y;
-  int64_t stride, window;
+  int64_t stride, window;  // at most the rows of the panel
   int min_count;
+  bool is_long;  // which does not depend on the number of rows
 };
 
 #if defined(COMMODITY_GPU)
 inline namespace on_gpu {
 
+// The first finite value in a direction of time. All sums of a chain have the same.
+template <typename scalar_t, bool kUsed>
+struct Anchor {
+  double value = NAN;
+
+  template <int direction>
+  COMMODITY_INLINE void choose(const scalar_t* values, int count) {
+    if (value == value) return;
+    scalar_t anchor = NAN;
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      const scalar_t x = values[direction > 0 ? count - 1 - i : i];
+      anchor = is_finite(x) ? x : anchor;
+    }
+    value = anchor;
+  }
+};
+template <typename scalar_t>
+struct Anchor<scalar_t, false> {
+  template <int direction>
+  COMMODITY_INLINE void choose(const scalar_t*, int) {}
+};
+
+// Sums of rows of a column, and their number.
+template <typename Statistic, typename scalar_t>
+struct RowSums {
+  using Number = typename Statistic::template Number<scalar_t>;
+  using Anchor = on_gpu::Anchor<scalar_t, Statistic::kAnchored>;
+  typename Statistic::template Sum<Number> sum;
+  int count = 0;
+
+  template <bool later>
+  COMMODITY_INLINE void add(const Anchor& anchor, scalar_t x, int t) {
+    if constexpr (Statistic::kSkipsMissing) {
+      const bool valid = is_finite(x);
+      count += valid;
+      if constexpr (Statistic::kAnchored)
+        sum.template add<later>(valid ? x - anchor.value : 0, t);
+      else
+        sum.template add<later>(valid ? Number(x) : Number(Statistic::kMissing), t);
+    } else {
+      sum.template add<later>(Number(x), t);
+    }
+  }
+  // Adds the rows [t, end), of which the first is at `address`. Loads come before the sums that need them, since a load
+  // takes longer than all additions.
+  COMMODITY_INLINE void add_later(Anchor& anchor, const scalar_t* address, int64_t stride, int t, int end) {
+    constexpr int kAtOnce = 8;
+    constexpr scalar_t outside = Statistic::kSkipsMissing ? std::numeric_limits<scalar_t>::quiet_NaN() : 0;
+    scalar_t values[kAtOnce];
+    for (; t + kAtOnce <= end; t += kAtOnce) {
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i, address += stride) values[i] = read(address);
+      anchor.template choose<1>(values, kAtOnce);
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i) add<true>(anchor, values[i], t + i);
+    }
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i, address += stride) values[i] = i < end - t ? read(address) : outside;
+    anchor.template choose<1>(values, kAtOnce);
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) add<true>(anchor, values[i], t + i);
+  }
+  COMMODITY_INLINE void add_later(Anchor& anchor, RowSums other, const Anchor& other_anchor) {
+    if constexpr (Statistic::kAnchored) {
+      if (!other.count) return;
+      if (!count) anchor = other_anchor;
+      if (other_anchor.value != anchor.value) other.sum.move(double(other.count), other_anchor.value - anchor.value);
+    }
+    sum.append(other.sum), count += other.count;
+  }
+};
+
+constexpr int kChunkRows = 16;
+
+// The sums of every chunk of kChunkRows rows.
+template <typename Statistic, typename scalar_t>
+struct SumChunks {
+  static constexpr int kRows = kChunkRows;
+  using Sums = RowSums<Statistic, scalar_t>;
+  struct Total {
+    Sums sums;
+    [[no_unique_address]] typename Sums::Anchor anchor;
+  };
+  WindowPanel<scalar_t> in;
+  int64_t steps, assets;
+  Total* totals;  // (panels, steps / kChunkRows, assets), of whole chunks
+
+  COMMODITY_INLINE int64_t at(int64_t panel, int64_t n, int64_t chunk) const {
+    return (panel * (steps / kChunkRows) + chunk) * assets + n;
+  }
+  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t first) const {
+    if (first + kChunkRows > steps) return;
+    const int t = static_cast<int>(first);
+    Total total;
+    total.sums.add_later(total.anchor, in.x + panel * steps * assets + n + first * in.stride, in.stride, t,
+                         t + kChunkRows);
+    totals[at(panel, n, first / kChunkRows)] = total;
+  }
+};
+
 // Up to kWindows windows that end in consecutive rows of a column. The rows that all of them share are summed once;
-// window k adds the last kRows - 1 - k of those before them and the first k of those after them. Rows are counted from
-// the oldest one of the first window.
+// window k adds the last kRows - 1 - k of those before them and the first k of those after them.
 template <typename Statistic, typename scalar_t, int kWindows>
 struct WindowsOfColumn {
   static_assert(Statistic::kVectors > 0);  // of the CPU
   static constexpr int kRows = kWindows;
-  using Number = typename Statistic::template Number<scalar_t>;
+  using Sums = RowSums<Statistic, scalar_t>;
   Statistic statistic;
   WindowPanel<scalar_t> in;
   int64_t steps, assets;
+  SumChunks<Statistic, scalar_t> chunks;
 
-  // The first finite value in a direction of time. All sums of a chain have the same.
-  struct Anchor {
-    double value = NAN;
-
-    template <int direction>
-    COMMODITY_INLINE void choose(const scalar_t* values, int count) {
-      if constexpr (Statistic::kAnchored) {
-        if (value == value) return;
-        scalar_t anchor = NAN;
-#pragma unroll
-        for (int i = 0; i < count; ++i) {
-          const scalar_t x = values[direction > 0 ? count - 1 - i : i];
-          anchor = is_finite(x) ? x : anchor;
-        }
-        value = anchor;
-      }
-    }
-  };
-
-  struct Rows {
-    typename Statistic::template Sum<Number> sum;
-    int count = 0;
-
-    template <bool later>
-    COMMODITY_INLINE void add(const Anchor& anchor, scalar_t x, int t) {
-      if constexpr (Statistic::kSkipsMissing) {
-        const bool valid = is_finite(x);
-        count += valid;
-        if constexpr (Statistic::kAnchored)
-          sum.template add<later>(valid ? x - anchor.value : 0, t);
-        else
-          sum.template add<later>(valid ? Number(x) : Number(Statistic::kMissing), t);
-      } else {
-        sum.template add<later>(Number(x), t);
-      }
-    }
-  };
-
-  // Loads come before the sums that need them, since a load takes longer than all additions.
-  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t first) const {
-    constexpr int kAtOnce = 8;
-    const scalar_t outside = Statistic::kSkipsMissing ? std::numeric_limits<scalar_t>::quiet_NaN() : 0;
+  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t first_) const {
+    constexpr scalar_t outside = Statistic::kSkipsMissing ? std::numeric_limits<scalar_t>::quiet_NaN() : 0;
     const int64_t stride = in.stride;
-    int64_t at = panel * steps * assets + n + first * stride;
-    const int window = static_cast<int>(in.window);
-    const int missing = static_cast<int>(first < window - 1 ? window - 1 - first : 0);  // rows before the panel
+    const int first = static_cast<int>(first_), oldest = first - static_cast<int>(in.window) + 1;
     const int inside = static_cast<int>(steps - first < kRows ? steps - first : kRows);
-    scalar_t before[kRows], after[kRows], values[kAtOnce];
-    const scalar_t *oldest = in.x + at - (window - 1) * stride, *address = oldest;
+    const scalar_t* const column = in.x + panel * steps * assets + n;
+    scalar_t before[kRows], after[kRows];
+    const scalar_t* address = column + oldest * stride;
 #pragma unroll
-    for (int k = 0; k < kRows - 1; ++k, address += stride) before[k] = k >= missing ? read(address) : outside;
-    address = in.x + at;
+    for (int k = 0; k < kRows - 1; ++k, address += stride) before[k] = oldest + k >= 0 ? read(address) : outside;
+    address = column + first * stride;
 #pragma unroll
     for (int k = 1; k < kRows; ++k) {
       address += stride;
       after[k - 1] = k < inside ? read(address) : outside;
     }
-    Rows suffix[kRows], rows{}, prefix{};
-    Anchor older{};
-    int t = kRows - 1 > missing ? kRows - 1 : missing;
-    address = oldest + t * stride;
-    for (; t + kAtOnce <= window; t += kAtOnce) {
-#pragma unroll
-      for (int i = 0; i < kAtOnce; ++i, address += stride) values[i] = read(address);
-      older.template choose<1>(values, kAtOnce);
-#pragma unroll
-      for (int i = 0; i < kAtOnce; ++i) rows.template add<true>(older, values[i], t + i);
+    Sums suffix[kRows], rows{}, prefix{};
+    typename Sums::Anchor older{};
+    int t = oldest + kRows - 1 > 0 ? oldest + kRows - 1 : 0, end = first + 1;
+    int chunk = (t + kChunkRows - 1) / kChunkRows;
+    const int last_chunk = chunks.totals ? first / kChunkRows : 0;
+    if (chunk < last_chunk) {
+      rows.add_later(older, column + t * stride, stride, t, chunk * kChunkRows);
+#pragma unroll 4
+      for (; chunk < last_chunk; ++chunk) {
+        const auto total = chunks.totals[chunks.at(panel, n, chunk)];
+        rows.add_later(older, total.sums, total.anchor);
+      }
+      t = chunk * kChunkRows;
     }
-#pragma unroll
-    for (int i = 0; i < kAtOnce; ++i, address += stride) values[i] = i < window - t ? read(address) : outside;
-    older.template choose<1>(values, kAtOnce);
-#pragma unroll
-    for (int i = 0; i < kAtOnce; ++i) rows.template add<true>(older, values[i], t + i);
-    Anchor newer = older;
+    rows.add_later(older, column + t * stride, stride, t, end);
+    auto newer = older;
     suffix[kRows - 1] = rows;
     older.template choose<-1>(before, kRows - 1);
 #pragma unroll
     for (int k = kRows - 2; k >= 0; --k) {
-      rows.template add<false>(older, before[k], k);
+      rows.template add<false>(older, before[k], oldest + k);
       suffix[k] = rows;
     }
     newer.template choose<1>(after, kRows - 1);
+    int64_t at = panel * steps * assets + n + first * stride;
 #pragma unroll
     for (int k = 0; k < kRows; ++k, at += stride) {
-      if (k > 0) prefix.template add<true>(newer, after[k - 1], window - 1 + k);
-      auto sum = prefix.sum;
-      if constexpr (Statistic::kAnchored)
-        if (newer.value != older.value && suffix[k].count > 0 && prefix.count > 0)
-          sum.move(double(prefix.count), newer.value - older.value);
-      const int count = suffix[k].count + prefix.count;
-      const auto result = statistic.result(suffix[k].sum, sum, double(count), window - 1 + k);
-      if (k < inside) statistic.store(!Statistic::kSkipsMissing || count >= in.min_count, result, in.y + at, at);
+      if (k > 0) prefix.template add<true>(newer, after[k - 1], first + k);
+      auto sums = suffix[k];
+      auto anchor = older;
+      sums.add_later(anchor, prefix, newer);
+      const auto result = statistic.result(sums.sum, double(sums.count), first + k);
+      if (k < inside) statistic.store(!Statistic::kSkipsMissing || sums.count >= in.min_count, result, in.y + at, at);
     }
   }
 };
 
 template <typename scalar_t, typename Statistic>
 void roll_panels(const Tensor& x, const Panels& panels, const WindowPanel<scalar_t>& in, const Statistic& statistic) {
+  SumChunks<Statistic, scalar_t> chunks{in, panels.steps, panels.assets, nullptr};
+  using Total = typename SumChunks<Statistic, scalar_t>::Total;
+  std::optional<Tensor> memory;
+  if (in.is_long) {
+    const int64_t totals = panels.batch * panels.assets * (panels.steps / kChunkRows);
+    memory = scratch(x, (totals * sizeof(Total) + sizeof(double) - 1) / sizeof(double));
+    chunks.totals = data_ptr<Total>(*memory);
+    launch_windows(x, panels, chunks);
+  }
   dispatch_rows<Statistic::kRows>(in.window, [&]<int kRows>() {
-    launch_windows(x, panels, WindowsOfColumn<Statistic, scalar_t, kRows>{statistic, in, panels.steps, panels.assets});
+    launch_windows(x, panels,
+                   WindowsOfColumn<Statistic, scalar_t, kRows>{statistic, in, panels.steps, panels.assets, chunks});
   });
 }
 
@@ -338,12 +410,13 @@ inline bool roll_columns(const Statistic& statistic, const WindowPanel<scalar_t>
     COMMODITY_UNROLL
     for (int v = 0; v < kVectors; ++v) {
       const int64_t here = at + v * kWidth;
-      const auto& older = sums[j * kVectors + v];
+      auto sum = sums[j * kVectors + v];
       current[v].template add<true>(in.x + here, t);
       auto newer = current[v].sum;
       if constexpr (complete) {
         const double count = double(block.begin ? in.window : j + 1);
-        const auto result = statistic.result(older, newer, count, static_cast<RowOfLane<Number> >(t));
+        sum.append(newer);
+        const auto result = statistic.result(sum, count, static_cast<RowOfLane<Number> >(t));
         statistic.store(!Statistic::kSkipsMissing || count >= in.min_count, result, in.y + here, here);
       } else {
         const auto older_count = counts[j * kVectors + v], newer_count = current[v].count;
@@ -351,7 +424,8 @@ inline bool roll_columns(const Statistic& statistic, const WindowPanel<scalar_t>
           newer.move(newer_count,
                      (older_count > 0) & (newer_count > 0) ? current[v].anchor - previous[v].anchor : Number{});
         const auto count = older_count + newer_count;
-        const auto result = statistic.result(older, newer, count, static_cast<RowOfLane<Number> >(t));
+        sum.append(newer);
+        const auto result = statistic.result(sum, count, static_cast<RowOfLane<Number> >(t));
         statistic.store(count >= LaneOf<typename Walk::Count>(in.min_count), result, in.y + here, here);
       }
     }
@@ -434,7 +508,7 @@ void roll_padded(const Panels& panels, const WindowPanel<scalar_t>& in, const St
   parallel_for(0, panels.batch, std::max<int64_t>(1, kGrain / (steps * width + 1)), [&](int64_t begin, int64_t end) {
     std::vector<scalar_t> x(steps * width), y(steps * width);
     AlignedVector<CacheLine> memory(lines * in.window);
-    const WindowPanel<scalar_t> padded{x.data(), y.data(), width, in.window, in.min_count};
+    const WindowPanel<scalar_t> padded{x.data(), y.data(), width, in.window, in.min_count, in.is_long};
     for (int64_t panel = begin; panel < end; ++panel) {
       const int64_t first = panel * panels.size();
       for (int64_t t = 0; t < steps; ++t) std::copy_n(in.x + first + t * in.stride, assets, &x[t * width]);
@@ -471,11 +545,12 @@ void roll_panels(const Tensor& x, Tensor& y, int64_t window, int64_t min_count, 
                  const Statistic& statistic) {
   const Panels panels(x);
   const int64_t first = ahead ? panels.size() - panels.assets : 0;
-  roll_panels(x, panels,
-              WindowPanel<scalar_t>{x.const_data_ptr<scalar_t>() + first, y.mutable_data_ptr<scalar_t>() + first,
-                                    ahead ? -panels.assets : panels.assets, clamp_window(panels, window),
-                                    static_cast<int>(std::clamp<int64_t>(min_count, INT_MIN, INT_MAX))},
-              statistic);
+  roll_panels(
+      x, panels,
+      WindowPanel<scalar_t>{x.const_data_ptr<scalar_t>() + first, y.mutable_data_ptr<scalar_t>() + first,
+                            ahead ? -panels.assets : panels.assets, clamp_window(panels, window),
+                            static_cast<int>(std::clamp<int64_t>(min_count, INT_MIN, INT_MAX)), window >= kLongWindow},
+      statistic);
 }
 
 // The statistic of the last `window` rows, or of this row and the following window - 1 (`ahead`).

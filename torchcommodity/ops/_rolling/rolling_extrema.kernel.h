@@ -25,6 +25,10 @@ struct Extremum : WindowStatistic {
       const auto better = later ? candidate >= value : candidate > value;
       value = better ? candidate : value, row = better ? RowOf<Number>{} + t : row;
     }
+    COMMODITY_INLINE void append(const Sum& later) {
+      const auto earlier = value > later.value;
+      value = earlier ? value : later.value, row = earlier ? row : later.row;
+    }
   };
 
   template <typename Number>
@@ -34,9 +38,8 @@ struct Extremum : WindowStatistic {
   };
 
   template <typename Number>
-  COMMODITY_INLINE Result<Number> result(const Sum<Number>& older, const Sum<Number>& newer, auto, auto t) const {
-    const auto earlier = older.value > newer.value;
-    return {earlier ? older.value : newer.value, t - (earlier ? older.row : newer.row)};
+  COMMODITY_INLINE Result<Number> result(const Sum<Number>& sum, auto, auto t) const {
+    return {sum.value, t - sum.row};
   }
 
   COMMODITY_INLINE int64_t* other_output(int64_t at) const { return lag + at; }

@@ -14,12 +14,13 @@ struct Mean : WindowStatistic {
     COMMODITY_INLINE void add(const Number& x, auto) {
       total += x;
     }
+    COMMODITY_INLINE void append(const Sum& later) { total += later.total; }
     COMMODITY_INLINE Number check() const { return total; }
   };
 
   template <typename Number>
-  COMMODITY_INLINE auto result(const Sum<Number>& older, const Sum<Number>& newer, const auto& count, auto) const {
-    return divide(older.total + newer.total, count);
+  COMMODITY_INLINE auto result(const Sum<Number>& sum, const auto& count, auto) const {
+    return divide(sum.total, count);
   }
 };
 

@@ -23,6 +23,7 @@ struct StandardizedMoment : WindowStatistic {
       const Number square = d * d;
       s1 += d, s2 += square, s3 += square * d, s4 += square * square;
     }
+    COMMODITY_INLINE void append(const Sum& later) { s1 += later.s1, s2 += later.s2, s3 += later.s3, s4 += later.s4; }
     COMMODITY_INLINE void move(const auto& count, const Number& c) {
       const Number shift = count * c;
       s4 += c * (4 * s3 + c * (6 * s2 + c * (4 * s1 + shift)));
@@ -33,8 +34,8 @@ struct StandardizedMoment : WindowStatistic {
 
   // Unbiased.
   template <typename Number, typename Count>
-  COMMODITY_INLINE Number result(const Sum<Number>& older, const Sum<Number>& newer, const Count& n, auto) const {
-    const Number s1 = older.s1 + newer.s1, s2 = older.s2 + newer.s2, s3 = older.s3 + newer.s3, s4 = older.s4 + newer.s4;
+  COMMODITY_INLINE Number result(const Sum<Number>& sum, const Count& n, auto) const {
+    const auto [s1, s2, s3, s4] = sum;
     const Number mean = s1 / n, m2 = s2 - s1 * mean;
     Number moment;
     if (kurtosis) {

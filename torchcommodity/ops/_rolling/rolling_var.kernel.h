@@ -21,6 +21,7 @@ struct Variance : WindowStatistic {
     COMMODITY_INLINE void add(const Number& d, auto) {
       sum += d, squares += d * d;
     }
+    COMMODITY_INLINE void append(const Sum& later) { sum += later.sum, squares += later.squares; }
     COMMODITY_INLINE Number check() const { return squares; }
     COMMODITY_INLINE void move(const auto& count, const Number& distance) {
       const Number shift = count * distance;
@@ -29,8 +30,8 @@ struct Variance : WindowStatistic {
   };
 
   template <typename Number, typename Count>
-  COMMODITY_INLINE Number result(const Sum<Number>& older, const Sum<Number>& newer, const Count& count, auto) const {
-    const Number sum = older.sum + newer.sum, squares = older.squares + newer.squares;
+  COMMODITY_INLINE Number result(const Sum<Number>& sums, const Count& count, auto) const {
+    const Number sum = sums.sum, squares = sums.squares;
     const Count weight = divide(1.0, count), scale = divide(1.0, count - ddof);
     // only one product is subtracted: of two, the compiler might fuse different ones for complete and other windows
     const Number value = (squares - sum * (sum * weight)) * scale, variance = value > 0 ? value : Number{};

@@ -18,11 +18,12 @@ struct WindowSum : WindowStatistic {
     COMMODITY_INLINE void add(const Number& x, auto) {
       total += x;
     }
+    COMMODITY_INLINE void append(const Sum& later) { total += later.total; }
   };
 
   template <typename Number>
-  COMMODITY_INLINE Number result(const Sum<Number>& older, const Sum<Number>& newer, auto, auto) const {
-    return older.total + newer.total;
+  COMMODITY_INLINE Number result(const Sum<Number>& sum, auto, auto) const {
+    return sum.total;
   }
 
   template <typename Number, typename scalar_t>
