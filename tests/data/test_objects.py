@@ -28,7 +28,7 @@ def s3(server, monkeypatch, tmp_path):
     for name in [name for name in os.environ if name.startswith("AWS_")]:
         monkeypatch.delenv(name)
     environment = {"ENDPOINT_URL": server.address, "ACCESS_KEY_ID": "AKIAIOSFODNN7EXAMPLE", "SECRET_ACCESS_KEY": SECRET}
-    environment |= {"DEFAULT_REGION": "us-east-1", "EC2_METADATA_DISABLED": "true", "MAX_ATTEMPTS": "4"}
+    environment |= {"DEFAULT_REGION": "us-east-1", "EC2_METADATA_DISABLED": "true", "MAX_ATTEMPTS": "3"}
     environment |= {"CONFIG_FILE": str(tmp_path / "none"), "SHARED_CREDENTIALS_FILE": str(tmp_path / "none")}
     for name, value in environment.items():
         monkeypatch.setenv(f"AWS_{name}", value)
