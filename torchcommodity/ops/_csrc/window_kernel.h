@@ -1,7 +1,7 @@
 // Statistics of rolling windows of (..., T, N), written once for the CPU and a GPU. A statistic says what a row adds to
-// a sum, and what comes out of the sums of two parts of a window. The driver of each device visits the rows by its own
-// scheme (windows.h, device_windows.h): the CPU with vectors of columns in registers, a GPU with a few windows per
-// item.
+// a sum, how one sum is appended to another, and what comes out of that of a window. The driver of each device visits
+// the rows by its own scheme: the CPU by that of windows.h, with vectors of columns in registers, a GPU with a few
+// windows per item, which in long windows append sums of chunks of rows.
 #pragma once
 #include <climits>
 
