@@ -53,6 +53,6 @@ if __name__ == "__main__":
         for dtype, tolerance in ((torch.double, 1e-9), (torch.float, 1e-4)):
             try:
                 actual = run(sample[0], [x.to(dtype) for x in tensors])
-                assert_close(actual, [x.to(dtype) for x in expected[sample]], tolerance, "outputs, gradients and tangents")
+                assert_close(actual, [x.to(dtype) for x in expected[sample]], tolerance, "outputs and derivatives")
             except AssertionError as error:
                 sys.stdout.write(f"{sample} {dtype}: {error}\n")
