@@ -26,8 +26,8 @@ def distillation_loss(
 
     Args:
         quantiles: quantiles of the student, in the unit of `target`, one per level on the last axis.
-        teacher: quantiles of the teacher; detached. NaN is ignored.
-        target: realized value. NaN is ignored.
+        teacher: quantiles of the teacher; detached. NaN and infinity are ignored.
+        target: realized value. NaN and infinity are ignored.
         levels: tau, strictly between 0 and 1.
         weight: weight of the teacher's term, in [0, 1].
         reduction: "mean" or "sum" of each term over its valid elements (a term without any is dropped; NaN if both

@@ -20,7 +20,8 @@ def energy_score(
 
     Args:
         samples: P draws of the D components, in the unit of `target`. X and X' are all pairs of draws.
-        target: realized components. Where one is NaN, the score is NaN with "none" and excluded from "mean" and "sum".
+        target: realized components. Where one is NaN or infinite, the score is NaN with "none" and excluded from "mean"
+            and "sum".
         reduction: "mean" over the known targets (NaN if there are none), "sum", or "none".
 
     Returns:
@@ -58,7 +59,8 @@ def variogram_score(
 
     Args:
         samples: P draws of the D components, in the unit of `target`.
-        target: realized components. Where one is NaN, the score is NaN with "none" and excluded from "mean" and "sum".
+        target: realized components. Where one is NaN or infinite, the score is NaN with "none" and excluded from "mean"
+            and "sum".
         order: p > 0; 0.5 discriminates well for heavy tails.
         weights: w_ij >= 0; default: all 1. The sum runs over ordered pairs, each pair twice.
         reduction: "mean" over the known targets (NaN if there are none), "sum", or "none".

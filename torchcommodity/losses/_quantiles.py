@@ -18,7 +18,8 @@ def pinball(
 
     Args:
         quantiles: forecast quantiles, in the unit of `target`, one per level on the last axis.
-        target: realized value y. Where it is NaN, the loss is NaN with "none" and excluded from "mean" and "sum".
+        target: realized value y. Where it is NaN or infinite, the loss is NaN with "none" and excluded from "mean" and
+            "sum".
         levels: tau, strictly between 0 and 1.
         reduction: "mean" over the known targets (NaN if there are none), "sum", or "none".
 
@@ -56,7 +57,8 @@ def crps(
 
     Args:
         quantiles: forecast quantiles, in the unit of `target`, one per level on the last axis.
-        target: realized value. Where it is NaN, the score is NaN with "none" and excluded from "mean" and "sum".
+        target: realized value. Where it is NaN or infinite, the score is NaN with "none" and excluded from "mean" and
+            "sum".
         levels: tau, strictly between 0 and 1, evenly spaced.
         reduction: "mean" over the known targets (NaN if there are none), "sum", or "none".
 

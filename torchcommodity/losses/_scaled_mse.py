@@ -22,7 +22,8 @@ def scaled_mse_loss(
 
     Args:
         forecast: forecast of the return, in the unit of `target`.
-        target: realized return. Where it is NaN, the loss is NaN with "none" and excluded from "mean" and "sum".
+        target: realized return. Where it is NaN or infinite, the loss is NaN with "none" and excluded from "mean" and
+            "sum".
         scale: volatility (not variance) of the return over the same horizon, known at the time of the forecast, >= 0.
             Detached, because its gradient would only increase it.
         epsilon: added to the scale, in its unit, so that constant prices do not divide by zero.

@@ -19,8 +19,8 @@ def qlike(
 
     Args:
         variance: forecast h of the variance (not the volatility), > 0.
-        realized: squared return or realized variance s, in the unit of `variance`, >= 0. Where it is NaN, the loss is
-            NaN with "none" and excluded from "mean" and "sum".
+        realized: squared return or realized variance s, in the unit of `variance`, >= 0. Where it is NaN or
+            infinite, the loss is NaN with "none" and excluded from "mean" and "sum".
         reduction: "mean" over the known values (NaN if there are none), "sum", or "none".
 
     Returns:

@@ -224,11 +224,11 @@ struct WindowsOfColumn {
   static constexpr int kRows = kWindows;
   using Sums = RowSums<Statistic, scalar_t>;
   Statistic statistic;
-  WindowPanel<scalar_t> in;
-  int64_t steps, assets;
-  SumChunks<Statistic, scalar_t> chunks;
+  SumChunks<Statistic, scalar_t> chunks;  // with totals if they are used
 
   COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t first_) const {
+    const auto& in = chunks.in;
+    const int64_t steps = chunks.steps, assets = chunks.assets;
     constexpr scalar_t outside = Statistic::kSkipsMissing ? std::numeric_limits<scalar_t>::quiet_NaN() : 0;
     const int64_t stride = in.stride;
     const int first = static_cast<int>(first_), oldest = first - static_cast<int>(in.window) + 1;
@@ -246,7 +246,7 @@ struct WindowsOfColumn {
     }
     Sums suffix[kRows], rows{}, prefix{};
     typename Sums::Anchor older{};
-    int t = oldest + kRows - 1 > 0 ? oldest + kRows - 1 : 0, end = first + 1;
+    int t = oldest + kRows - 1 > 0 ? oldest + kRows - 1 : 0;
     int chunk = (t + kChunkRows - 1) / kChunkRows;
     const int last_chunk = chunks.totals ? first / kChunkRows : 0;
     if (chunk < last_chunk) {
@@ -258,7 +258,7 @@ struct WindowsOfColumn {
       }
       t = chunk * kChunkRows;
     }
-    rows.add_later(older, column + t * stride, stride, t, end);
+    rows.add_later(older, column + t * stride, stride, t, first + 1);
     auto newer = older;
     suffix[kRows - 1] = rows;
     older.template choose<-1>(before, kRows - 1);
@@ -293,8 +293,7 @@ void roll_panels(const Tensor& x, const Panels& panels, const WindowPanel<scalar
     launch_windows(x, panels, chunks);
   }
   dispatch_rows<Statistic::kRows>(in.window, [&]<int kRows>() {
-    launch_windows(x, panels,
-                   WindowsOfColumn<Statistic, scalar_t, kRows>{statistic, in, panels.steps, panels.assets, chunks});
+    launch_windows(x, panels, WindowsOfColumn<Statistic, scalar_t, kRows>{statistic, chunks});
   });
 }
 
