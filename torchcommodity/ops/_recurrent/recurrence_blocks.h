@@ -280,8 +280,7 @@ struct TangentBlocks {
       Row row = thread.next;
       load(thread, t + 1);
       blocks.add_products(shared, thread, row.d_gates);
-      if (!row.missing)
-        Cell::tangent(row.gates, thread.c, row.c, row.d_gates, scalar_t(thread.d_c), thread.d_c, thread.d_h);
+      if (!row.missing) Cell::tangent(row.gates, thread.c, row.c, row.d_gates, thread.d_c, thread.d_c, thread.d_h);
       thread.c = row.c;
       blocks.vector(shared, thread)[thread.unit] = thread.d_h;
       const int64_t i = blocks.at(thread, t);

@@ -189,8 +189,8 @@ std::tuple<Tensor, Tensor, Tensor> run_layer_backward(const char* name, const Te
   return {d_gates, d_h0, d_c0};
 }
 
-// The tangents of h and c (tangent.h) by one kernel; false where the registers are too few. `layer` has the tangent of
-// h0 for h0.
+// The tangents of h and c (tangent.h) by one kernel; false where the registers are too few. The h0 of `tensors` is the
+// tangent of h0.
 template <typename Cell>
 bool run_tangent_blocks(const char* name, const Tensor& d_gates, const LayerTensors& tensors, const Tensor& d_c0_,
                         const Tensor& weight_hh, const Tensor& c, const Tensor& gates, const Tensor& d_h,
